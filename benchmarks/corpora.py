@@ -137,7 +137,7 @@ def run(options: argparse.Namespace) -> Iterator[tuple[Row, list[Record]]]:
             verify = partial(_verified, limits=limits, jobs=options.jobs, config=config)
             print_growth(row.name, grown(chosen, options.growth, options.seed, verify))
         else:
-            work = list(zip(chosen, launchers(chosen, found.hosts, found.texts), strict=True))
+            work = launchers(chosen, found.hosts, found.texts)
             for records in verify_files(work, limits, options.jobs, config):
                 yield row, records
         os.chdir(start)

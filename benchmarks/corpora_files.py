@@ -115,7 +115,7 @@ def _verify(work: _Work, limits: Limits, config: Contracts | None, told: Path) -
         if config is not None:
             definitions = tuple(map(config.given_to, definitions))
         tell([(d.name, _line(table, table.site(d.node.name))) for d in definitions])
-        launches = launches_around(table, importers) if definitions else ()
+        launches = launches_around(table, importers, uses=candidate.uses) if definitions else ()
         reading = (time.process_time() - start) * 1000
         for definition in definitions:
             start = time.process_time() - project.reading_s

@@ -42,7 +42,7 @@ def grown(
         own = sorted(files[: len(files) * number // parts])
         start = time.process_time()
         there = discover(own)
-        work = list(zip(there.candidates, launchers(there.candidates, there.hosts), strict=True))
+        work = launchers(there.candidates, there.hosts)
         finding = time.process_time() - start
         size = sum(len(candidate.data) for candidate in there.candidates)
         found.append(Part(tuple(own), size, finding, verify(work)))

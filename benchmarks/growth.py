@@ -110,10 +110,10 @@ SERIES: dict[str, tuple[Callable[[int], Files], tuple[int, ...]]] = {
 def _read(folder: str) -> None:
     found = discover([folder])
     project, read = Project(patches_of(found.texts, found.named)), dict[str, LaunchesOf]()
-    for candidate, importers in zip(found.candidates, launchers(found.candidates, found.hosts), strict=True):
+    for candidate, importers in launchers(found.candidates, found.hosts):
         table = project.read(decode(candidate.path, candidate.data))
         if find_kernels(table):
-            launches_around(table, importers, read)
+            launches_around(table, importers, read, candidate.uses)
 
 
 def _verify(folder: str) -> None:

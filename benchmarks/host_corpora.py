@@ -87,7 +87,7 @@ def verify_kernels(work: Work) -> Result:
     table = Project().add(parse(decode(candidate.path, candidate.data)))
     start = time.process_time()
     definitions = find_kernels(table)
-    launches = launches_around(table, importers) if definitions else ()
+    launches = launches_around(table, importers, uses=candidate.uses) if definitions else ()
     for definition in definitions:
         verify_kernel(definition, launches_of(definition, launches), Options())
     return {"seconds": time.process_time() - start, "kernels": len(definitions)}
@@ -154,7 +154,7 @@ def in_processes(
 def judge_package(row: Row, options: argparse.Namespace) -> bool:
     """Print what became of a package; whether it meets the bars."""
     found = discover(sorted(path.name for path in Path().iterdir() if path.suffix != ".dist-info"))
-    work = dict(zip(found.candidates, launchers(found.candidates, found.hosts), strict=True))
+    work = dict(launchers(found.candidates, found.hosts))
     ordering = [(c, work[c]) for c in work if c.orders]
     results = []
     for result in in_processes(judge_file, ordering, options.seconds, options.jobs):

@@ -38,7 +38,7 @@ def main() -> None:
     found = discover(sorted(p.name for p in Path().iterdir()))
     work = [
         w
-        for w in zip(found.candidates, launchers(found.candidates, found.hosts), strict=True)
+        for w in launchers(found.candidates, found.hosts)
         if fnmatch.fnmatch(str(w[0].path), options.files)
     ]
     if options.sample:

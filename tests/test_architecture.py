@@ -38,6 +38,7 @@ ROOMS = (
     "tilecheck.report",
     "tilecheck.rules",
     "tilecheck.testing",
+    "tilecheck.uses",
 )
 # Plain values and texts, which every stage may use.
 BASE = {
@@ -87,10 +88,13 @@ EDGES: dict[str, set[str] | None] = {
         "tilecheck.options",
     },
     "tilecheck.registry": {"tilecheck.errors", "tilecheck.model", "tilecheck.rule"},
-    "tilecheck.discover": BASE | {"tilecheck.config", "tilecheck.frontend", "tilecheck.hygiene"},
+    "tilecheck.discover": BASE
+    | {"tilecheck.config", "tilecheck.frontend", "tilecheck.hygiene", "tilecheck.uses"},
     "tilecheck.config": BASE
     | {"tilecheck.frontend", "tilecheck.hygiene", "tilecheck.options", "tilecheck.registry"},
-    "tilecheck.hosts": {"tilecheck.discover", "tilecheck.identifiers", "tilecheck.model"},
+    "tilecheck.hosts": {"tilecheck.discover", "tilecheck.identifiers", "tilecheck.model", "tilecheck.uses"},
+    "tilecheck.uses": BASE | {"tilecheck.patches"},
+    "tilecheck.packages": BASE | {"tilecheck.config"},
     "tilecheck.baseline": {"tilecheck.fingerprint", "tilecheck.hygiene", "tilecheck.model"},
     "tilecheck.baseline_place": set(),
     "tilecheck.baseline_file": {
@@ -110,6 +114,7 @@ EDGES: dict[str, set[str] | None] = {
         "tilecheck.git",
         "tilecheck.hosts",
         "tilecheck.overlay",
+        "tilecheck.packages",
         "tilecheck.parallel",
         "tilecheck.patches",
         "tilecheck.since_config",
@@ -168,7 +173,13 @@ EDGES: dict[str, set[str] | None] = {
     "tilecheck.advice": EVERYTHING,
     "tilecheck.duplicates": BASE,
     "tilecheck.launched": EVERYTHING,
-    "tilecheck.launch_sites": {*BASE, "tilecheck.discover", "tilecheck.frontend", "tilecheck.ir"},
+    "tilecheck.launch_sites": {
+        *BASE,
+        "tilecheck.discover",
+        "tilecheck.frontend",
+        "tilecheck.ir",
+        "tilecheck.uses",
+    },
     "tilecheck.premises": {"tilecheck.ir", "tilecheck.model"},
     "tilecheck.demand": {"tilecheck.hygiene", "tilecheck.model"},
     "tilecheck.pipeline": EVERYTHING,

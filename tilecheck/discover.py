@@ -25,6 +25,7 @@ from tilecheck.hygiene import unreadable_source
 from tilecheck.identifiers import normalised, words_in
 from tilecheck.model import Diagnostic
 from tilecheck.text import decode
+from tilecheck.uses.values import Use
 
 # A kernel needs `cuda.tile` or `triton`; a file that gets them from a sibling still decorates or launches.
 MAY_HOLD_KERNELS = re.compile(
@@ -43,12 +44,14 @@ MAY_LAUNCH = re.compile(r"\b(?:launch|enqueue)\b|\]\s*\(")
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A file to analyse. `kernels` are the ones asked for by `file.py::kernel` (empty: all). `orders` says
-    whether its host functions are asked for."""
+    whether its host functions are asked for. `uses` are the places in it at which some kernel may be launched
+    by another expression than its name."""
 
     path: str
     data: bytes = field(repr=False)
     kernels: tuple[str, ...] = ()
     orders: bool = False
+    uses: tuple[Use, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,6 @@ from tilecheck.model import Diagnostic, HostReport, KernelReport, Site, Span
 from tilecheck.options import DEFAULT_BUDGET, Options
 from tilecheck.overlay import watched
 from tilecheck.parallel import in_order
-from tilecheck.patches.patched import Patches
 from tilecheck.report.progress import Progress
 from tilecheck.stages import (
     internal_error,
@@ -46,14 +45,14 @@ if TYPE_CHECKING:
 
 
 def analysed(
-    work: list[Work], options: Options, configs: Configs, session: Session | None, patches: Patches
+    work: list[Work], options: Options, configs: Configs, session: Session | None, project: Project
 ) -> list[FileResult]:
     """What files give that are not known, by up to `options.jobs` processes."""
     contracts = KernelContracts(configs)
     for candidate, _ in work:
         contracts.of(candidate.path)  # read once, before the processes are started
     verify = functools.partial(
-        _verify_file, project=Project(patches), contracts=contracts, options=options, read={}, session=session
+        _verify_file, project=project, contracts=contracts, options=options, read={}, session=session
     )
     jobs = options.jobs if sum(count_kernels(c) for c, _ in work) >= _WORTH_PROCESSES else 1
     if jobs > 1:
@@ -140,7 +139,7 @@ def _verify_file(
     wanted = _select(definitions, candidate)
     data = table.parsed.source.data
     try:
-        launches = launches_around(table, importers, read) if wanted else ()
+        launches = launches_around(table, importers, read, candidate.uses) if wanted else ()
     except (UnsupportedConstruct, RecursionError) as problem:
         what = (
             problem.construct if isinstance(problem, UnsupportedConstruct) else "host code nested this deeply"

@@ -19,6 +19,7 @@ from tilecheck.identifiers import words_in
 from tilecheck.model import Diagnostic, HostReport, KernelReport, Report, Verdict
 from tilecheck.options import Options
 from tilecheck.overlay import overlaid
+from tilecheck.packages import packages_of
 from tilecheck.patches.index import patches_of
 from tilecheck.patches.patched import Patches
 from tilecheck.text import decode
@@ -109,7 +110,8 @@ def _file_results(
     found: Discovery, options: Options, configs: Configs, cache: Cache | None
 ) -> list[FileResult]:
     """What each candidate gives: from the cache, else by analysis."""
-    work = list(zip(found.candidates, launchers(found.candidates, found.hosts, found.texts), strict=True))
+    packages = packages_of(found.texts)
+    work = launchers(found.candidates, found.hosts, found.texts, packages)
     results: list[FileResult | None] = [None] * len(work)
     session = None
     patches = patches_of(found.texts, found.named) if work else Patches()
@@ -117,13 +119,16 @@ def _file_results(
         from tilecheck.cache.session import Session  # lazy: a library call keeps nothing
 
         given = {c.path: c.data for c in (*found.hosts, *found.candidates)}
-        session = Session(cache, options, configs, given, patches.text)
+        session = Session(cache, options, configs, given, patches.text, packages)
         results = [_known(session, *item) for item in work]
     open_ = [number for number, result in enumerate(results) if result is None]
     if open_:
         from tilecheck.file_analysis import analysed  # lazy: nothing of it is needed where all is known
+        from tilecheck.frontend.modules import Project  # lazy, as above
 
-        found_now = analysed([work[number] for number in open_], options, configs, session, patches)
+        found_now = analysed(
+            [work[number] for number in open_], options, configs, session, Project(patches, packages)
+        )
         for number, result in zip(open_, found_now, strict=True):
             results[number] = result
     if session is not None:

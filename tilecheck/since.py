@@ -23,12 +23,13 @@ from tilecheck.cache.tokens import Layout, layout_of
 from tilecheck.cache.views import Views
 from tilecheck.config.patterns import absolute
 from tilecheck.dataclass import dataclass
-from tilecheck.discover import MAY_LAUNCH, Candidate, Discovery, display_path, split_target
+from tilecheck.discover import Candidate, Discovery, display_path, split_target
 from tilecheck.errors import SourceError
 from tilecheck.git import Revision, revision
 from tilecheck.hosts import launchers
 from tilecheck.identifiers import words_in
 from tilecheck.overlay import is_file
+from tilecheck.packages import packages_of
 from tilecheck.parallel import in_order
 from tilecheck.patches.index import patches_of
 from tilecheck.since_config import has_changed
@@ -63,14 +64,16 @@ def narrowed(
     before = _files_before(comparison, paths)
     folders = {Path(absolute(path)).parent for path in given} | {(then.root / path).parent for path in before}
     used = {configs.of(path).file for path in given}
-    hosts = comparison.hosts_before(before)
-    if hosts is None or has_changed(then, folders, [file for file in used if file is not None]):
-        return found, ()
     texts = comparison.texts_before(before)
-    if texts is None or patches_of(texts, found.named) != patches_of(found.texts, found.named):
+    if texts is None or has_changed(then, folders, [file for file in used if file is not None]):
         return found, ()
-    work = list(zip(found.candidates, launchers(found.candidates, found.hosts, found.texts), strict=True))
-    answers = in_order(functools.partial(_answer, comparison, hosts), work, jobs)
+    if patches_of(texts, found.named) != patches_of(found.texts, found.named):
+        return found, ()
+    work = launchers(found.candidates, found.hosts, found.texts, packages_of(found.texts))
+    then_too = [replace(c, data=texts.get(c.path, c.data)) for c in found.candidates]
+    earlier = launchers(then_too, (), texts, packages_of(texts))
+    every = [(now, (*hosts, *old)) for (now, hosts), (_, old) in zip(work, earlier, strict=True)]
+    answers = in_order(functools.partial(_answer, comparison), every, jobs)
     kept = tuple(
         replace(candidate, kernels=left)
         for (candidate, _), (left, unchanged) in zip(work, answers, strict=True)
@@ -101,19 +104,18 @@ def _files_before(comparison: Comparison, paths: Sequence[str]) -> list[str]:
 
 
 def _answer(
-    comparison: Comparison, hosts: tuple[Candidate, ...], item: tuple[Candidate, tuple[Candidate, ...]]
+    comparison: Comparison, item: tuple[Candidate, tuple[Candidate, ...]]
 ) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
     """The kernels of a file that are left to be verified (none named: all of them; None: not even the file),
-    and the unchanged ones."""
+    and the unchanged ones. With the file come those that launch its kernels, or did at the revision."""
     candidate, importers = item
-    (earlier,) = launchers([candidate], hosts)
     names = comparison.kernels(candidate.path, candidate.data)
     asked = [name for name in names if name in candidate.kernels or not candidate.kernels]
     if any(name not in names for name in candidate.kernels):
         return candidate.kernels, ()  # it has not what is asked for
     if not asked:
         return None if comparison.is_same_with_imports(candidate.path) else (), ()
-    unchanged = comparison.unchanged(candidate, names, (*importers, *earlier))
+    unchanged = comparison.unchanged(candidate, names, importers)
     left = tuple(dict.fromkeys(name for name in asked if name not in unchanged))
     if len(left) == len(set(asked)):
         return candidate.kernels, ()
@@ -229,20 +231,6 @@ class Comparison:
         except SourceError:
             return []
         return [definition.name for definition in find_kernels(table)]
-
-    def hosts_before(self, paths: Sequence[str]) -> tuple[Candidate, ...] | None:
-        """The files at the revision that may launch kernels and are others now; None if one cannot be had."""
-        found = []
-        for path in paths:
-            file = display_path(str(self.then.root / path))
-            source = self.files.source(file)
-            if source is None or not self.then.has(path, source.data):
-                data = self.then.data(path)
-                if data is None:
-                    return None
-                if MAY_LAUNCH.search(words_in(data)):
-                    found.append(Candidate(file, data))
-        return tuple(found)
 
     def texts_before(self, paths: Sequence[str]) -> dict[str, bytes] | None:
         """The texts of files at the revision, by the paths of reports; None if one cannot be had."""

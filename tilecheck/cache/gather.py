@@ -90,9 +90,7 @@ class Gatherer:
     def _looked_for(
         self, imported: Import, importer: str, table: ModuleTable | None, collected: _Collected
     ) -> None:
-        from tilecheck.frontend.modules import candidates  # lazy: loads libcst
-
-        for path in candidates(imported, Path(importer)):
+        for path in self.project.places(imported, importer):
             if collected.asked(path.as_posix()):
                 if table is None:
                     source = collected.files.source(path.as_posix())

@@ -64,7 +64,7 @@ class Question:
     """What is asked of one file, apart from the texts that are read to answer it.
 
     `kernels` are those that are asked for (empty: all), `hosts` the files that may launch them. `settings` are
-    what the configuration says of kernels in it, `patches` what files assign in modules of each other, `orders`
+    what the configuration says of kernels in it, `around` what the other files of the run mean for it, `orders`
     whether its host functions are asked for. The working directory is asked along: paths start there.
     """
 
@@ -73,7 +73,7 @@ class Question:
     hosts: tuple[str, ...]
     options: Options
     settings: Any = None
-    patches: str = ""
+    around: Any = None
     orders: bool = False
 
     def key(self, *more: str) -> str:
@@ -87,7 +87,7 @@ class Question:
             self.hosts,
             said,
             self.settings,
-            self.patches,
+            self.around,
             self.orders,
         )
         return key_of((str(FORMAT), engine_digest(), writer.write(asked), *more))

@@ -38,6 +38,7 @@ class Session:
         cache: the answers of earlier runs.
         given: bytes that the run has read, by path.
         patches: what the files of the run assign in modules of each other, as text.
+        packages: the folders of packages by their names.
     """
 
     cache: Cache
@@ -45,6 +46,7 @@ class Session:
     configs: Configs
     given: Mapping[str, bytes]
     patches: str = ""
+    packages: Mapping[str, str] = field(default_factory=dict)
     files: Files = field(init=False)
     _gatherer: Gatherer | None = None
 
@@ -58,8 +60,8 @@ class Session:
             options = replace(options, budget=settings.budget)
         said = (settings.file, settings.folder, settings.kernels) if settings.kernels else None
         hosts = tuple(importer.path for importer in importers)
-        asked = (candidate.path, candidate.kernels, hosts, options, said, self.patches, candidate.orders)
-        return Question(*asked)
+        around = (self.patches, tuple(self.packages.items()), _said_of(candidate, importers))
+        return Question(candidate.path, candidate.kernels, hosts, options, said, around, candidate.orders)
 
     def find(self, candidate: Candidate, importers: Sequence[Candidate]) -> FileAnswer | None:
         """The answer for a file, if an earlier run left it; its kernels are marked."""
@@ -102,6 +104,12 @@ class Session:
 
             self._gatherer = Gatherer(project)
         return FileSession(self, candidate, importers, definitions, self._gatherer)
+
+
+def _said_of(candidate: Candidate, importers: Sequence[Candidate]) -> tuple[tuple[str, str, str], ...]:
+    """Where kernels of a file are used by value: the texts there are evidence, so that places are not asked."""
+    every = ((file.path, use) for file in (candidate, *importers) for use in file.uses)
+    return tuple((path, use.kernel.name, use.why) for path, use in every if use.kernel.file == candidate.path)
 
 
 @dataclass(slots=True)

@@ -49,17 +49,18 @@ from tilecheck.frontend.values import Const, Frame, Function
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, const
 from tilecheck.ir.launch import Launch
-from tilecheck.model import Site
+from tilecheck.model import Site, Span
 
 MAX_RUNS = 4  # until it has settled which unknowns are integers
 MODULE = "<module>"
 
 
-def find_launches(table: ModuleTable) -> tuple[Launch, ...]:
-    """The launches of a module, in the order of their sites; one site may be seen from several functions."""
-    if not may_launch(table.parsed.words):
+def find_launches(table: ModuleTable, uses: frozenset[Span] = frozenset()) -> tuple[Launch, ...]:
+    """The launches of a module, in the order of their sites; one site may be seen from several functions.
+    `uses` are places where the value of some kernel is used, though their text alone names none."""
+    if not uses and not may_launch(table.parsed.words):
         return ()
-    module = _Module(table)
+    module = _Module(table, uses)
     found: dict[Launch, None] = {}
     shared = Shared()
     for host in module.hosts():
@@ -116,6 +117,7 @@ class _Module:
     """The host functions of a module and who calls whom. Mutable: filled once."""
 
     table: ModuleTable
+    uses: frozenset[Span] = frozenset()
     functions: list[tuple[cst.FunctionDef, tuple[cst.FunctionDef, ...]]] = field(default_factory=list)
     inside: dict[cst.FunctionDef | None, list[cst.Call]] = field(default_factory=dict)
     calls: dict[cst.FunctionDef | None, set[str]] = field(default_factory=dict)
@@ -137,7 +139,7 @@ class _Module:
                 self.inside.setdefault(owner, []).append(node)
                 if kernel is not None:
                     self.kernels[self.table.site(node)] = kernel
-            elif is_gridded:
+            elif is_gridded or (self.uses and self.table.span(node) in self.uses):
                 self.perhaps.add(owner)
 
     def _is_kernel(self, function: cst.FunctionDef) -> bool:

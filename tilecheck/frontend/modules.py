@@ -12,7 +12,7 @@ from __future__ import annotations
 import builtins
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
@@ -36,6 +36,9 @@ from tilecheck.patches.patched import Patches
 from tilecheck.text import Source
 
 _ASSIGNED = re.compile(r"\.value\b|setattr")
+_KNOWN = frozenset(
+    {"tilecheck", "torch", "triton", "cuda", "numpy", "cupy"}
+)  # libraries whose meaning is built in
 _LONGEST_TEXT = 60  # characters
 _Node = TypeVar("_Node", bound=cst.CSTNode)
 _REPLACED = re.compile(r"\.__(?:code|defaults|kwdefaults)__\b")
@@ -231,12 +234,14 @@ class ModuleTable:
 class Project:
     """Finds and caches the modules that kernels import from their own project. Mutable cache.
 
-    `patches` are the names that the files of the run assign in modules of each other.
+    `patches` are the names that the files of the run assign in modules of each other, `packages` the folders of
+    packages by their dotted names: an absolute import that leads nowhere from its own file leads there.
     `reading_s` is the processor time that reading them took: a module is read where a kernel first needs it,
     and that is not the time of that kernel. Without `trusts_unsafe` no block of them is an unsafe one.
     """
 
     patches: Patches = field(default_factory=Patches)
+    packages: Mapping[str, str] = field(default_factory=dict)
     tables: dict[str, ModuleTable | None] = field(default_factory=dict)
     found: dict[tuple[Import, str], ModuleTable | None] = field(default_factory=dict)
     reading_s: float = 0.0
@@ -275,13 +280,24 @@ class Project:
         return self.found[key]
 
     def _find(self, imported: Import, importer: str) -> ModuleTable | None:
-        for path in candidates(imported, Path(importer)):
+        for path in self.places(imported, importer):
             key = str(path.resolve())
             if key in self.tables:
                 return self.tables[key]
             if is_file(path):
                 return self._read(path, key)
         return None
+
+    def places(self, imported: Import, importer: str) -> list[Path]:
+        """The paths at which an imported module may be, the first that exists being it."""
+        found = candidates(imported, Path(importer))
+        parts = () if imported.level or is_language(imported) else tuple(imported.module.split("."))
+        for end in range(len(parts), 0, -1):
+            name = ".".join(parts[:end])
+            if name in self.packages and not (end == 1 and name in _KNOWN):
+                where = Path(self.packages[name], *parts[end:])
+                return [*found, where / "__init__.py", where.with_suffix(".py")]
+        return found
 
     def _read(self, path: Path, key: str) -> ModuleTable | None:
         start, before = time.process_time(), self.reading_s

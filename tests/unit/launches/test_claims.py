@@ -125,7 +125,7 @@ def test_launches_of_a_file_are_read_once(tmp_path: Path, monkeypatch) -> None:
     read: list[str] = []
     found = launches.find_launches
     monkeypatch.setattr(
-        launches, "find_launches", lambda table: (read.append(Path(table.file).name), found(table))[1]
+        launches, "find_launches", lambda table, *a: (read.append(Path(table.file).name), found(table, *a))[1]
     )
     report = pipeline.verify_paths([tmp_path.as_posix()])
     assert read == ["host.py"]

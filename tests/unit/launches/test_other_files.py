@@ -109,7 +109,7 @@ def test_files_are_chosen_by_their_imports(tmp_path: Path) -> None:
         launches_nothing="from kern import copy\n",
     )
     found = discover([tmp_path.as_posix()])
-    chosen = dict(zip(found.candidates, launchers(found.candidates, found.hosts), strict=True))
+    chosen = dict(launchers(found.candidates, found.hosts))
     names = {Path(c.path).name: [Path(h.path).name for h in hosts] for c, hosts in chosen.items()}
     assert names == {"kern.py": ["host.py"]}
 
@@ -138,7 +138,7 @@ def test_files_are_chosen_by_their_imports(tmp_path: Path) -> None:
 def test_only_files_that_may_launch_a_kernel_are_read_for_it(text: str, read: bool, tmp_path: Path) -> None:
     write(tmp_path, kern=KERNELS, host=f"import triton\n{text}\n")
     found = discover([tmp_path.as_posix()])
-    chosen = dict(zip(found.candidates, launchers(found.candidates, found.hosts), strict=True))
+    chosen = dict(launchers(found.candidates, found.hosts))
     hosts = {Path(c.path).name: [Path(h.path).name for h in hosts] for c, hosts in chosen.items()}
     assert hosts["kern.py"] == (["host.py"] if read else [])
 
@@ -171,7 +171,7 @@ def test_a_kernel_of_another_module_of_the_same_name_is_another_one(
     use = "ops.copy" if host.endswith("ops") else "copy"
     (tmp_path / "p/host.py").write_text(f"import triton\n{host}\n{use}[grid](x)\n")
     found = discover([tmp_path.as_posix()])
-    chosen = dict(zip(found.candidates, launchers(found.candidates, found.hosts, found.texts), strict=True))
+    chosen = dict(launchers(found.candidates, found.hosts, found.texts))
     (hosts,) = (hosts for c, hosts in chosen.items() if c.path.endswith("a/ops.py"))
     assert [Path(h.path).name for h in hosts if h.path.endswith("host.py")] == (["host.py"] if read else [])
 
@@ -185,7 +185,7 @@ def test_a_module_that_a_package_calls_otherwise_is_read(tmp_path: Path) -> None
         (tmp_path / name).write_text(KERNELS)
     (tmp_path / "host.py").write_text("import triton\nfrom p import ops\nops.copy[grid](x)\n")
     found = discover([tmp_path.as_posix()])
-    chosen = zip(found.candidates, launchers(found.candidates, found.hosts, found.texts), strict=True)
+    chosen = launchers(found.candidates, found.hosts, found.texts)
     assert all(
         [Path(h.path).name for h in hosts] == ["host.py"] for c, hosts in chosen if c.path.endswith("ops.py")
     )
