@@ -73,13 +73,15 @@ def _handed(flow: Flow, node: ast.Call, given: Sequence[Leads], keywords: _Keywo
     name = last_name(node.func)
     passed = of_kind(NOTHING.union(*given, *keywords.values()), *KERNELS, Kind.HELD)
     found = frozenset(Lead(lead.to, Kind.HELD) for lead in of_kind(flow.value(node.func, scope), Kind.GIVEN))
+    if not passed:
+        return found  # what a function of the project returns, its name leads to
+    if _is_checked(flow, node.func):
+        flow.use(node, passed, "")
+        return found
     entered = list(callees(flow, node.func, scope))
     for one in entered:
         found |= _enter(flow, one, given, keywords, scope)
-    if passed and _is_checked(flow, node.func):
-        flow.use(node, passed, "")
-        return found
-    if not passed or entered:
+    if entered:
         return found
     first = node.args[0] if name == "partial" and node.args else None
     if first is not None and last_name(first) not in _LAUNCHERS:

@@ -26,6 +26,7 @@ from tilecheck.uses.text import chains, mentions, usage
 from tilecheck.uses.values import NOT_READ, NOTHING, Kind, Lead, Leads, Named, Use, held, of_kind
 
 _MOST_IMPORTS = 4  # from a call to the function that it names
+_Definition = tuple[str, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]
 _Parsed = tuple[Source, ast.Module]
 
 
@@ -52,6 +53,7 @@ class Index:
     _holders: dict[str, set[str]] = field(default_factory=dict)  # the files that have a name for a module
     _news: list[tuple[str, str]] = field(default_factory=list)
     _of_name: dict[str, set[Named]] = field(default_factory=dict)
+    _definitions_of: dict[tuple[str, str], tuple[_Definition, ...]] = field(default_factory=dict)
     _reading: str = ""
 
     def follow(self) -> None:
@@ -232,7 +234,7 @@ class Index:
 
     def callees(self, file: str, name: str) -> Iterator[Callee]:
         """The functions of other files that a name of a module may stand for."""
-        for module, node in self._definitions(file, name, _MOST_IMPORTS):
+        for module, node in self._defined(file, name):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 yield callee(module, node, None)
             else:
@@ -241,14 +243,17 @@ class Index:
                         yield callee(module, part, None, node.name)
 
     def class_of(self, file: str, name: str) -> ast.ClassDef | None:
-        for _, node in self._definitions(file, name, _MOST_IMPORTS):
+        for _, node in self._defined(file, name):
             if isinstance(node, ast.ClassDef):
                 return node
         return None
 
-    def _definitions(
-        self, file: str, name: str, imports: int
-    ) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]]:
+    def _defined(self, file: str, name: str) -> Sequence[_Definition]:
+        if (file, name) not in self._definitions_of:
+            self._definitions_of[file, name] = tuple(self._definitions(file, name, _MOST_IMPORTS))
+        return self._definitions_of[file, name]
+
+    def _definitions(self, file: str, name: str, imports: int) -> Iterator[_Definition]:
         if file not in self.modules.files:
             return
         parsed = _parsed(self.modules.files[file]) if name in self.modules.words(file) else None
