@@ -57,10 +57,10 @@ def test_a_bug_in_reading_host_code_costs_its_file_alone(
 
     real = launches.find_launches
 
-    def broken(table: typing.Any) -> typing.Any:
+    def broken(table: typing.Any, uses: typing.Any) -> typing.Any:
         if table.file.endswith("bad.py"):
             raise LookupError("a bug of ours")
-        return real(table)
+        return real(table, uses)
 
     monkeypatch.setattr(launches, "find_launches", broken)
     for name in ("bad.py", "good.py"):
