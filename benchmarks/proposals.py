@@ -37,9 +37,7 @@ def main() -> None:
     os.chdir(options.folder)
     found = discover(sorted(p.name for p in Path().iterdir()))
     work = [
-        w
-        for w in launchers(found.candidates, found.hosts)
-        if fnmatch.fnmatch(str(w[0].path), options.files)
+        w for w in launchers(found.candidates, found.hosts) if fnmatch.fnmatch(str(w[0].path), options.files)
     ]
     if options.sample:
         work = random.Random(options.seed).sample(work, min(options.sample, len(work)))  # noqa: S311 - no secret
