@@ -39,7 +39,7 @@ from tilecheck.proof.candidate_counts import Counts, inequalities, is_flag
 from tilecheck.proof.candidates_races import RaceCandidates
 from tilecheck.proof.candidates_tables import with_chunks
 from tilecheck.proof.conditions_ranges import Ranges, largest
-from tilecheck.proof.conditions_terms import Terms
+from tilecheck.proof.conditions_terms import Terms, enlarging
 from tilecheck.proof.dispatch import second_ids
 from tilecheck.proof.multiples import whole_parts, whole_steps
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
@@ -95,7 +95,7 @@ def tile_symbols(kernel: Kernel) -> frozenset[Symbol]:
     for access in kernel.accesses:
         sizes += [axis.size for axis in access.axes]
         sizes += [lane.bound for lane in access.lanes if lane.bound is not None]
-    return frozenset(s for s in symbols(*sizes) if s.kind is Kind.CONSTANT)
+    return frozenset(s for size in sizes for s in enlarging(size) if s.kind is Kind.CONSTANT)
 
 
 def admissible(condition: Expr, tiles: frozenset[Symbol]) -> bool:
@@ -382,14 +382,16 @@ class _BoundCandidates:
                 yield from (le(ONE, e) for e in sizes if e.args[0] not in self.terms.tiles)
 
     def _signs(self, goal: Expr) -> Iterator[Expr]:
-        """Numbers that an index is made of are not negative, and floats that are rounded to one are not."""
+        """Numbers that an index is made of are not negative, and floats that are rounded to one are not. The
+        size of a tile is positive, but two of its factors may both be negative."""
         for node in walk(goal):
             if node.op == "min":  # where an index is cut off, there is an element
                 for branch in filter(self.terms.uniform, node.args):
                     yield from self.terms.at_most({}, self.terms.poly(branch))
             asked = conjuncts(node.args[0]) if node.op == "ite" and self.terms.uniform(node.args[0]) else ()
             yield from filter(_asks_sign, asked)
-        sizes = [s for s in number_symbols(goal) if s.kind in _NUMBERS and s not in self.terms.tiles]
+        known = self.counts.kernel.facts
+        sizes = [s for s in number_symbols(goal) if s.kind in _NUMBERS and le(ONE, sym(s)) not in known]
         yield from (le(ZERO, sym(s)) for s in sizes if s.kind is not Kind.EXTENT)
         for symbol in sizes:
             # Of a number whose sign alone is asked, which may be a float between 0 and 1, nothing else is.

@@ -25,12 +25,14 @@ from tilecheck.proof.conditions_ranges import Ranges
 from tilecheck.proof.conditions_terms import Terms
 from tilecheck.proof.polynomial import (
     UNIT,
+    Key,
     Monomial,
     Polynomial,
     combine,
     constant,
     divides,
     key,
+    scaled,
     times,
     without,
 )
@@ -359,21 +361,20 @@ def _digits(
         factor = factor_of(terms, rest, inner)
         if factor is not None:
             rest = combine(rest, times(factor, inner), -1)
-            stride = next(iter(factor))
             falls = any(c < 0 for c in inner.values())
             parts = inner if len(inner) > 1 else {}
-            found.append(_Digit(terms.expr(factor), add(bound, 1), stride, parts, falls))
-    by_stride: dict[tuple[Monomial, int], list[Expr]] = {}
-    for m, c in rest.items():
-        stride = tuple(number for number in m if terms.uniform(terms.atom(number)))
-        moving = mul(*(terms.atom(number) for number in m if number not in stride))
-        by_stride.setdefault((stride, abs(c)), []).append(mul(-1, moving) if c < 0 else moving)
-    for (stride, c), several in by_stride.items():
+            found.append(_Digit(terms.expr(factor), add(bound, 1), next(iter(factor)), parts, falls))
+    by_stride: dict[Key, list[Expr]] = {}
+    for value, stride in terms.strides(rest).items():
+        sign = -1 if all(c < 0 for c in stride.values()) else 1
+        by_stride.setdefault(key(scaled(stride, sign)), []).append(mul(sign, terms.expr({value: 1})))
+    for step, several in by_stride.items():
         tops = ranges.highest(add(*several), own=within or _is_own(add(*several)))
         if not tops:
             return None
         falls = any(e.op == "mul" and e.args[0].value == -1 for e in several)
-        found.append(_Digit(terms.expr({stride: c}), add(tops[0], 1), stride, falls=falls))
+        factors = step[0][0] if len(step) == 1 else tuple(sorted({a for m, _ in step for a in m}))
+        found.append(_Digit(terms.expr(dict(step)), add(tops[0], 1), factors, falls=falls))
     return _shifted(found, still, terms)
 
 

@@ -14,7 +14,17 @@ from tilecheck.proof.candidates_last import windows_begin_at
 from tilecheck.proof.conditions_ranges import Ranges, largest
 from tilecheck.proof.dispatch import in_order, second_ids
 from tilecheck.proof.multiples import whole_parts, whole_pieces, whole_rounds
-from tilecheck.proof.polynomial import UNIT, Monomial, Polynomial, combine, constant, divides, scaled, without
+from tilecheck.proof.polynomial import (
+    UNIT,
+    Monomial,
+    Polynomial,
+    combine,
+    constant,
+    divides,
+    scaled,
+    times,
+    without,
+)
 
 
 class RaceCandidates:
@@ -133,8 +143,9 @@ class RaceCandidates:
             for _, part in parts[:i]:
                 late += self._below(ranges, part, coefficient)
         for coefficient, _ in parts:
-            if coefficient.op == "sym":
-                late += terms.at_most(constant(1), terms.poly(coefficient))
+            for factor in coefficient.args if coefficient.op == "mul" else (coefficient,):
+                if factor.op == "sym":
+                    late += terms.at_most(constant(1), terms.poly(factor))
 
     def _parts(self, node: Expr) -> list[tuple[Expr, Expr]]:
         """The varying terms of a sum with their uniform coefficients, the largest coefficients first.
@@ -263,7 +274,8 @@ class RaceCandidates:
         return len(own) > len(shared) and divides(shared, own)
 
     def _apart(self, first: Access, second: Access, one: Axis, other: Axis) -> Iterator[Expr]:
-        """Two accesses a launch value apart (out[i] and out[i + n]): the first stays below that distance."""
+        """Two accesses a launch value apart (out[i] and out[i + n]): the first stays below that distance, apart
+        from the row that it is in."""
         terms = self.terms
         p, q = terms.poly(one.coordinate), terms.poly(other.coordinate)
         for access, near, far in ((first, p, q), (second, q, p)):
@@ -271,9 +283,21 @@ class RaceCandidates:
             if not any(m for m in distance):
                 yield from self._literal(access, distance.get(UNIT, 0))
                 continue
+            if not any(c > 0 for c in distance.values()):
+                continue  # no index is below that
             ranges = Ranges(terms, (access.guard, access.mask, access.lane_facts))
-            moving = terms.expr({m: c for m, c in near.items() if terms.varies(m)})
+            moving = terms.expr(self._in_row(near, distance))
             yield from self._below(ranges, moving, terms.expr(distance))
+
+    def _in_row(self, p: Polynomial, distance: Polynomial) -> Polynomial:
+        """What varies in p, without what is multiplied by the distance and more: `i * (n + m)` of the rows in
+        which an element is n further."""
+        kept: Polynomial = {}
+        for value, stride in self.terms.strides(p).items():
+            excess = combine(stride, distance, -1)
+            if value and not (excess and all(c > 0 for c in excess.values())):
+                kept = combine(kept, times({value: 1}, stride))
+        return kept
 
 
 def _digits(index: Expr) -> list[Expr]:

@@ -116,6 +116,14 @@ class Terms:
             self._kinds[node] = kind
         return self._kinds[e]
 
+    def strides(self, p: Polynomial) -> dict[Monomial, Polynomial]:
+        """What each varying value in p is multiplied by, which may be a sum: n + m in `i * n + i * m`."""
+        found: dict[Monomial, dict[Monomial, int]] = {}
+        for m, c in p.items():
+            stride = tuple(number for number in m if self.uniform(self._atoms[number]))
+            found.setdefault(without(m, *stride), {})[stride] = c
+        return dict(found)
+
     def has_grid(self, m: Monomial) -> bool:
         return any(_has(self._atoms[number], Kind.GRID) for number in m)
 
@@ -136,7 +144,10 @@ class Terms:
         return tuple(shared or ())
 
     def quotient(self, p: Polynomial, a: Polynomial) -> Polynomial:
-        """floor(p / a) for a >= 1, written with `cdiv` where that is plainer."""
+        """floor(p / a) for a >= 1, written with `cdiv` where that is plainer, without the factors that p and a
+        share: floor(c*p / (c*a)) is floor(p / a)."""
+        shared = self.common({**p, **a}) if p else UNIT
+        p, a = ({without(m, *shared): c for m, c in q.items()} for q in (p, a))
         if dict(a) == {UNIT: 1}:
             return p
         whole, rest = self._divide(p, a)
@@ -296,3 +307,12 @@ def _has(e: Expr, kind: Kind) -> bool:
 def _condition(low: Expr, high: Expr) -> tuple[Expr, ...]:
     found = le(low, high)
     return () if found is TRUE else (found,)
+
+
+def enlarging(size: Expr) -> frozenset[Symbol]:
+    """The numbers that a tile is larger with. What it is divided by counts tiles: there are d tiles of `n // d`
+    elements, and as many blocks there may be."""
+    if size.op == "sym":
+        return frozenset(symbols(size))
+    found = frozenset(s for child in children(size) for s in enlarging(child))
+    return found - frozenset(symbols(size.args[1])) if size.op == "floordiv" else found

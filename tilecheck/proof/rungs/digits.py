@@ -33,6 +33,7 @@ from tilecheck.proof.polynomial import (
     Polynomial,
     combine,
     constant,
+    divides,
     key,
     times,
     without,
@@ -292,18 +293,21 @@ class _Equal:
     def _factors(self, p: Polynomial) -> Iterator[Polynomial]:
         """What is shared in a term that is not: what spans most of the others first, then what divides most
         terms."""
-        found: dict[tuple[Monomial, int], None] = {}
+        found: dict[Key, Polynomial] = {}
+        sums: dict[Monomial, dict[Monomial, int]] = {}  # what each value that is not shared is multiplied by
         for m, c in p.items():
             shared = tuple(a for a in m if self.agreed.is_shared(a))
-            if len(shared) < len(m) and (shared, abs(c)) != ((), 1):
-                found[shared, abs(c)] = None
+            if len(shared) < len(m):
+                sums.setdefault(without(m, *shared), {})[shared] = c
+                if (shared, abs(c)) != ((), 1):
+                    found[key({shared: abs(c)})] = {shared: abs(c)}
+        found.update((key(f), f) for f in sums.values() if len(f) > 1)
         spans = self._spans() if len(found) > _FEW else {}
 
         def place(f: Polynomial) -> tuple[int, int]:
-            ((m, _),) = f.items()
-            return -max((len(spans.get(a, ())) for a in m), default=0), -len(_divided(p, f)[0])
+            return -max((len(spans.get(a, ())) for m in f for a in m), default=0), len(_divided(p, f)[1])
 
-        yield from sorted(({m: c} for m, c in found), key=place)
+        yield from sorted(found.values(), key=place)
 
     def _spans(self) -> dict[int, frozenset[int]]:
         """For each stride those that lie inside it, by what is known of the launch: `n * s <= t`. Only a guess
@@ -364,13 +368,16 @@ def _are_apart(p: Polynomial, q: Polynomial) -> bool:
 
 
 def _divided(p: Polynomial, f: Polynomial) -> tuple[Polynomial, Polynomial]:
-    """a and l with p = f*a + l, every term in a or in l as a whole."""
-    ((factors, scale),) = f.items()
+    """a and l with p = f*a + l, where each term of a gives terms of p: all of them, for an f that is a sum."""
+    (factors, scale), *_ = f.items()
     high: dict[Monomial, int] = {}
-    low: dict[Monomial, int] = {}
+    low = p
     for m, c in p.items():
-        if c % scale == 0 and all(m.count(a) >= factors.count(a) for a in factors):
-            high[without(m, *factors)] = c // scale
-        else:
-            low[m] = c
+        if c % scale or not divides(factors, m):
+            continue
+        part = {without(m, *factors): c // scale}
+        whole = times(part, f)
+        if all(low.get(n) == b for n, b in whole.items()):
+            high.update(part)
+            low = combine(low, whole, -1)
     return high, low
