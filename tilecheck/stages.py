@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tilecheck.demand import PASSING
 from tilecheck.errors import UnsupportedConstruct, UsageError, refusal, trace_of_bug
 from tilecheck.model import Diagnostic, KernelReport, Reason, Site, Span, Verdict
 from tilecheck.options import Options
@@ -25,12 +26,14 @@ if TYPE_CHECKING:
     from tilecheck.frontend.definitions import Definition
     from tilecheck.gate.decisions import Decisions
     from tilecheck.in_place import InPlace
-    from tilecheck.ir.kernel import Kernel
+    from tilecheck.ir.kernel import Kernel, Requirement
     from tilecheck.ir.launch import Launch
     from tilecheck.proof.decide import Decision
     from tilecheck.proof.judges import Judges
     from tilecheck.proof.obligation import Obligation
     from tilecheck.rule import Rule
+
+    _Analyse = Callable[[Definition], tuple[KernelReport, tuple[Diagnostic, ...]]]
 
 
 def verify_kernel(
@@ -49,7 +52,7 @@ def verify_kernel(
     project = definition.table.project
     start = time.perf_counter() - project.reading_s  # nor is what reading other modules takes
     try:
-        report, diagnostics = _analyse(definition, launches, options, kept, decisions)
+        report, diagnostics = _as_launched(definition, launches, options, kept, decisions)
     except UnsupportedConstruct as problem:
         report, diagnostics = unsupported_kernel(definition, problem)
     except RecursionError:
@@ -127,6 +130,43 @@ def lost_process(name: str, language: str, site: Site) -> KernelReport:
     )
 
 
+def _as_launched(
+    definition: Definition,
+    launches: tuple[Launch, ...],
+    options: Options,
+    kept: FileSession | None,
+    decisions: Decisions | None,
+) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
+    """The kernel as it stands; where that is not decided, the program that every launch in view compiles."""
+    analyse = partial(_analyse, launches=launches, options=options, kept=kept, decisions=decisions)
+    try:
+        general = analyse(definition)
+    except UnsupportedConstruct:
+        if (special := _passing_program(definition, launches, "", analyse)) is not None:
+            return special
+        raise
+    if general[0].verdict is not Verdict.UNKNOWN:
+        return general
+    return _passing_program(definition, launches, general[0].reason, analyse) or general
+
+
+def _passing_program(
+    definition: Definition, launches: tuple[Launch, ...], reason: str | None, analyse: _Analyse
+) -> tuple[KernelReport, tuple[Diagnostic, ...]] | None:
+    """The program that every launch in view compiles, if it passes. `reason` says why the kernel does not: what
+    is open at a launch was judged with its values, and what took all of the work would take as much again."""
+    if reason in (Reason.LAUNCH.value, Reason.BUDGET.value):
+        return None
+    from tilecheck.host_made import as_launched  # lazy: few kernels come here
+
+    try:
+        special = as_launched(definition, launches, waits=reason == Reason.NEEDS_CONTRACT.value)
+        found = None if special is None else analyse(special)
+    except UnsupportedConstruct:
+        return None
+    return found if found is not None and found[0].verdict in PASSING else None
+
+
 def _analyse(
     definition: Definition,
     launches: tuple[Launch, ...],
@@ -160,11 +200,14 @@ def _decided(
     options: Options,
     decisions: Decisions | None,
 ) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
-    from tilecheck.proof.judges import Judges  # lazy, as below
+    from tilecheck.ir.kernel import PASSED  # lazy, as below
+    from tilecheck.proof.judges import Judges  # lazy
     from tilecheck.proof.work import Work  # lazy
 
+    if passed := tuple(r for r in kernel.requires if r.origin == PASSED):
+        kernel = replace(kernel, requires=tuple(r for r in kernel.requires if r.origin != PASSED))
     with closing(Judges(kernel, Work.of_kernel(options.budget))) as judges:
-        return _judged(definition, kernel, launches, judges, options, decisions)
+        return _judged(definition, kernel, launches, judges, options, decisions, passed)
 
 
 def _judged(
@@ -174,7 +217,9 @@ def _judged(
     judges: Judges,
     options: Options,
     decisions: Decisions | None,
+    passed: tuple[Requirement, ...],
 ) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
+    """Decide a kernel and judge its launches. What these have `passed` is a premise, and so a condition."""
     from tilecheck.analysis.borrow import build  # lazy, as below
     from tilecheck.analysis.facts import Facts  # lazy
     from tilecheck.proof.decide import decide  # lazy
@@ -190,6 +235,7 @@ def _judged(
     ask = partial(decide, keep=options.dump_smt is not None) if decisions is None else decisions.decide
 
     def settle(kernel: Kernel) -> Decision:
+        kernel = replace(kernel, requires=(*kernel.requires, *passed)) if passed else kernel
         return ask(kernel, obligations, file, without=options.without, budget=options.budget, work=work)
 
     decision = None
@@ -202,6 +248,7 @@ def _judged(
         from tilecheck.proof.launch_axes import with_single_axes  # lazy: few kernels need it
 
         decision = with_single_axes(kernel, decision, launches, settle)
+    decision = replace(decision, conditions=(*(r.condition for r in passed), *decision.conditions))
     with work.limited(Work.of_launches(options.budget, len(launches))):
         return _concluded(definition, facts, decision, findings, launches, judges, options, decisions)
 
@@ -278,7 +325,7 @@ def _shown(
     if found is None:
         return None
     result = _decided(*found, launches, options, decisions)
-    return result if result[0].verdict in (Verdict.PROVED, Verdict.CONDITIONAL, Verdict.TRUSTED) else None
+    return result if result[0].verdict in PASSING else None
 
 
 def _is_accepted(decision: Decision) -> bool:

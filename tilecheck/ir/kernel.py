@@ -320,12 +320,15 @@ class UnsafeBlock:
     site: Site
 
 
+PASSED = "passed"  # what every launch in view passes: no premise that somebody wrote, but a condition
+
+
 @dataclass(frozen=True, slots=True)
 class Requirement:
     """A launch precondition that the author wrote; a premise of every proof.
 
     One that `specialises` gives a compile-time parameter a value: launches with another are of another kernel.
-    `origin` is where it was written: source, config, pack or gate.
+    `origin` is where it was written: source, config, pack, gate, or `PASSED`.
     """
 
     condition: Expr
