@@ -30,8 +30,8 @@ from corpora_table import print_table
 
 from tilecheck.config.contracts import Contracts, contracts_of
 from tilecheck.config.files import load
-from tilecheck.discover import Candidate, Discovery, discover
-from tilecheck.hosts import launchers
+from tilecheck.verify.discover import Candidate, Discovery, discover
+from tilecheck.verify.importers import launchers
 
 CONFIGS = Path(__file__).resolve().parent / "corpora_configs"
 

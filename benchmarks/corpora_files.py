@@ -17,17 +17,17 @@ from typing import Any
 
 from tilecheck.config.contracts import Contracts
 from tilecheck.demand import has_decided_launches, rests_on_promises
-from tilecheck.discover import Candidate
 from tilecheck.errors import SourceError
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.modules import ModuleTable, Project
 from tilecheck.frontend.source import parse
 from tilecheck.garbage import collect_rarely
-from tilecheck.launch_sites import launches_around, launches_of
 from tilecheck.model import Diagnostic, KernelReport, Site
 from tilecheck.options import Options
-from tilecheck.stages import preload, verify_kernel
 from tilecheck.text import decode
+from tilecheck.verify.discover import Candidate
+from tilecheck.verify.launch_sites import launches_around, launches_of
+from tilecheck.verify.stages import preload, verify_kernel
 
 Record = dict[str, Any]
 _Work = tuple[Candidate, tuple[Candidate, ...]]

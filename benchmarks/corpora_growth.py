@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from corpora_files import Record
 
-from tilecheck.discover import Candidate, discover
-from tilecheck.hosts import launchers
+from tilecheck.verify.discover import Candidate, discover
+from tilecheck.verify.importers import launchers
 
 Work = list[tuple[Candidate, tuple[Candidate, ...]]]
 

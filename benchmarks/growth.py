@@ -22,17 +22,17 @@ from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from tilecheck.discover import discover
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.modules import Project
 from tilecheck.garbage import collect_rarely
-from tilecheck.hosts import launchers
-from tilecheck.launch_sites import LaunchesOf, launches_around
 from tilecheck.options import Options
 from tilecheck.patches.index import patches_of
-from tilecheck.pipeline import verify_paths
-from tilecheck.stages import preload
 from tilecheck.text import decode
+from tilecheck.verify.discover import discover
+from tilecheck.verify.importers import launchers
+from tilecheck.verify.launch_sites import LaunchesOf, launches_around
+from tilecheck.verify.pipeline import verify_paths
+from tilecheck.verify.stages import preload
 
 BAR = 1.1
 RUNS = 2
@@ -152,7 +152,7 @@ def exponent(sizes: Sequence[int], times: Sequence[float]) -> float:
 def main(names: Sequence[str]) -> int:
     collect_rarely()
     preload()
-    for module in ("z3", "tilecheck.frontend.launches", "tilecheck.file_analysis"):
+    for module in ("z3", "tilecheck.frontend.launches", "tilecheck.verify.files"):
         importlib.import_module(module)  # before the processes are forked, as all else
 
     missed = []

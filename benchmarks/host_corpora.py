@@ -27,19 +27,19 @@ from typing import Any
 
 from corpora import Row, unpacked
 
-from tilecheck.discover import Candidate, discover
 from tilecheck.errors import SourceError
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.modules import Project
 from tilecheck.frontend.source import parse
 from tilecheck.garbage import collect_rarely
-from tilecheck.host_orders import judge_hosts
-from tilecheck.hosts import kernel_names, launchers
-from tilecheck.launch_sites import launches_around, launches_of
 from tilecheck.model import Diagnostic, HostReport, Site
 from tilecheck.options import DEFAULT_BUDGET, Options
-from tilecheck.stages import preload, verify_kernel
 from tilecheck.text import decode
+from tilecheck.verify.discover import Candidate, discover
+from tilecheck.verify.host_functions import judge_hosts
+from tilecheck.verify.importers import kernel_names, launchers
+from tilecheck.verify.launch_sites import launches_around, launches_of
+from tilecheck.verify.stages import preload, verify_kernel
 
 Result = dict[str, Any]
 Work = tuple[Candidate, tuple[Candidate, ...]]

@@ -23,10 +23,10 @@ from pathlib import Path
 from corpora_files import Limits, Record, verify_files
 
 from tilecheck.config.contracts import Contracts, Entry
-from tilecheck.discover import Candidate, discover
 from tilecheck.frontend.definitions import Given
-from tilecheck.hosts import launchers
 from tilecheck.model import Site, Span
+from tilecheck.verify.discover import Candidate, discover
+from tilecheck.verify.importers import launchers
 
 _PROPOSED = re.compile(r"`# tilecheck: requires (.*?)(?: -- why)?`")
 _Work = tuple[Candidate, tuple[Candidate, ...]]

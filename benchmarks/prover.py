@@ -34,7 +34,7 @@ from tilecheck.proof.ladder import prove
 from tilecheck.proof.linear import numeral, postorder
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import satisfiable
-from tilecheck.stages import verify_kernel
+from tilecheck.verify.stages import verify_kernel
 
 ROOT = Path(__file__).resolve().parents[1]
 MEDIAN_BAR, WORST_BAR = 5.0, 50.0  # milliseconds

@@ -18,7 +18,7 @@ import pytest
 from tilecheck.garbage import collect_rarely
 from tilecheck.model import Report
 from tilecheck.parallel import available_cores, one_thread_each
-from tilecheck.pipeline import verify_paths
+from tilecheck.verify.pipeline import verify_paths
 
 _HERE = Path(__file__).resolve().parent
 _MOST_WORKERS = 8

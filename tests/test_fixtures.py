@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tilecheck.discover import display_path
 from tilecheck.model import Verdict
-from tilecheck.pipeline import verify_paths
 from tilecheck.registry import rule_files
 from tilecheck.testing import Expectations, Problem, compare, fixture_kernels, read_expectations
 from tilecheck.text import decode
+from tilecheck.verify.discover import display_path
+from tilecheck.verify.pipeline import verify_paths
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 FOLDERS = ("cutile", "triton", "probes")  # probes: kernels that were once judged wrongly

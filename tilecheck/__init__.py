@@ -66,16 +66,16 @@ def verify_paths(
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], options: Options | None = None
 ) -> Report:
     """Verify every kernel in a file or directory, or in several, without importing or running any of them."""
-    from tilecheck import pipeline  # lazy: loads the analysis
     from tilecheck.options import Options  # lazy
+    from tilecheck.verify import pipeline  # lazy: loads the analysis
 
     return pipeline.verify_paths(paths, options or Options())
 
 
 def check_source(text: str, path: str = "<source>", options: Options | None = None) -> Report:
     """Verify the kernels of one file that is given as text; `path` names it in the report."""
-    from tilecheck import pipeline  # lazy: loads the analysis
     from tilecheck.options import Options  # lazy
+    from tilecheck.verify import pipeline  # lazy: loads the analysis
 
     return pipeline.verify_source(text.encode(), path, options or Options())
 

@@ -34,7 +34,7 @@ def proved_again(
     Raises:
         UnsupportedConstruct: the kernel, or a contract, is not read.
     """
-    from tilecheck.stages import state_obligations  # that module needs this one
+    from tilecheck.verify.stages import state_obligations  # that module needs this one
 
     kernel = lower(definition)
     facts = Facts(kernel, build(kernel, launches))

@@ -23,10 +23,8 @@ from tilecheck.cache.tokens import Layout, layout_of
 from tilecheck.cache.views import Views
 from tilecheck.config.patterns import absolute
 from tilecheck.dataclass import dataclass
-from tilecheck.discover import Candidate, Discovery, display_path, split_target
 from tilecheck.errors import SourceError
 from tilecheck.git import Revision, revision
-from tilecheck.hosts import launchers
 from tilecheck.identifiers import words_in
 from tilecheck.overlay import is_file
 from tilecheck.packages import packages_of
@@ -34,6 +32,8 @@ from tilecheck.parallel import in_order
 from tilecheck.patches.index import patches_of
 from tilecheck.since_config import has_changed
 from tilecheck.text import Source, decode
+from tilecheck.verify.discover import Candidate, Discovery, display_path, split_target
+from tilecheck.verify.importers import launchers
 
 if TYPE_CHECKING:
     from tilecheck.config.files import Configs

@@ -21,7 +21,7 @@ def {name}(out_ptr, n):
 """
 # Stands for a crash in a native library, which no input that we know causes any more.
 RUN = """import os, signal, sys
-import tilecheck.file_analysis as analysis
+import tilecheck.verify.files as analysis
 
 whole = analysis.verify_kernel
 

@@ -11,7 +11,7 @@ from soundness_host_sources import KINDS, UNMUTATED, Function, drawn
 
 from tilecheck.model import Report
 from tilecheck.options import Options
-from tilecheck.pipeline import verify_source
+from tilecheck.verify.pipeline import verify_source
 
 
 class Came(enum.Enum):

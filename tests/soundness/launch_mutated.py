@@ -17,8 +17,8 @@ from soundness_launch_truth import PROCESSORS, REFUSALS, Host, inputs, load
 from soundness_virtual_machine import Machine, Outcome
 
 from tilecheck.options import Options
-from tilecheck.pipeline import verify_paths
 from tilecheck.report.json import to_object
+from tilecheck.verify.pipeline import verify_paths
 
 _PASSES = ("proved", "conditional", "trusted")
 _DRAWS = 30

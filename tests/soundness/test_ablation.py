@@ -9,7 +9,7 @@ from soundness_judge import judge
 
 from tilecheck.model import KernelReport, Verdict
 from tilecheck.options import RUNGS, Options
-from tilecheck.pipeline import verify_paths
+from tilecheck.verify.pipeline import verify_paths
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = [

@@ -26,7 +26,7 @@ from tilecheck.frontend.source import load
 from tilecheck.ir import expr as E
 from tilecheck.ir.kernel import Access, Effect, block_symbol
 from tilecheck.registry import load_rules
-from tilecheck.stages import state_obligations
+from tilecheck.verify.stages import state_obligations
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = [*sorted((ROOT / "fixtures" / "cutile").rglob("*.py")), *sorted((ROOT / "kernels").glob("*.py"))]

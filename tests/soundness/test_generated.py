@@ -18,7 +18,7 @@ from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules import Project
 from tilecheck.frontend.source import load
 from tilecheck.registry import load_rules
-from tilecheck.stages import state_obligations
+from tilecheck.verify.stages import state_obligations
 
 LAUNCHES = 4
 GROUP = 12

@@ -37,8 +37,8 @@ from soundness_host_truth import ROUNDS, broken
 
 from tilecheck.model import Verdict
 from tilecheck.options import Options
-from tilecheck.pipeline import verify_source
 from tilecheck.proof.interleavings import hazards
+from tilecheck.verify.pipeline import verify_source
 
 SEEDS = range(30)
 VERIFIED = range(100, 103)

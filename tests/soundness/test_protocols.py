@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from soundness_protocols import falling_roles, has_race, random_roles, text
 
-from tilecheck.pipeline import verify_paths
+from tilecheck.verify.pipeline import verify_paths
 
 KERNELS = 16  # for each seed
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tilecheck.discover import discover
 from tilecheck.errors import UsageError
+from tilecheck.verify.discover import discover
 
 KERNEL = "import cuda.tile as ct\n"
 

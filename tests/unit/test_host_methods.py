@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilecheck.options import Options
-from tilecheck.pipeline import verify_source
+from tilecheck.verify.pipeline import verify_source
 
 SOURCE = b"""
 import torch

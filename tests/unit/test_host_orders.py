@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from tilecheck import host_orders
 from tilecheck.cli import main
 from tilecheck.exit_codes import ExitCode
 from tilecheck.frontend.modules import ModuleTable
 from tilecheck.model import Diagnostic, HostReport, Report
 from tilecheck.options import Options
-from tilecheck.pipeline import verify_paths, verify_source
+from tilecheck.verify import host_functions
+from tilecheck.verify.pipeline import verify_paths, verify_source
 
 KERNEL = """import torch
 import triton
@@ -132,7 +132,7 @@ def test_files_without_streams_are_not_read_for_them(monkeypatch: pytest.MonkeyP
     def refuse(table: ModuleTable, budget: int) -> None:
         raise AssertionError(table.file)
 
-    monkeypatch.setattr("tilecheck.file_analysis.judge_hosts", refuse)
+    monkeypatch.setattr("tilecheck.verify.files.judge_hosts", refuse)
     plain = KERNEL + "\n\ndef run(x, out):\n    scale[(1,)](x, out, 256, BLOCK=256)\n"
     assert len(verified(plain).kernels) == 1
 
@@ -232,13 +232,13 @@ def plain(report: Report) -> str:
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files whose host functions are judged."""
     seen: list[str] = []
-    judge = host_orders.judge_hosts
+    judge = host_functions.judge_hosts
 
-    def counted(table: ModuleTable, budget: int) -> host_orders.Result:
+    def counted(table: ModuleTable, budget: int) -> host_functions.Result:
         seen.append(table.file)
         return judge(table, budget)
 
-    monkeypatch.setattr("tilecheck.file_analysis.judge_hosts", counted)
+    monkeypatch.setattr("tilecheck.verify.files.judge_hosts", counted)
     return seen
 
 

@@ -88,7 +88,7 @@ def test_host_code_nested_too_deeply_is_a_reason_and_no_internal_error(monkeypat
     def overflows(*_: object) -> None:
         raise RecursionError
 
-    monkeypatch.setattr("tilecheck.file_analysis.launches_around", overflows)
+    monkeypatch.setattr("tilecheck.verify.files.launches_around", overflows)
     kernel = verified("    tl.store(out + tl.program_id(0), 1.0)\n")
     assert kernel.internal_error is None
     assert kernel.reason == "unsupported:host code nested this deeply"

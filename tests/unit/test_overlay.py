@@ -7,7 +7,7 @@ import pytest
 from tilecheck import Verdict
 from tilecheck.options import Options
 from tilecheck.overlay import is_file, overlaid, text_at
-from tilecheck.pipeline import verify_source
+from tilecheck.verify.pipeline import verify_source
 
 KERNEL = """import cuda.tile as ct
 from sizes import SHIFT

@@ -8,7 +8,7 @@ import pytest
 
 from tilecheck.model import KernelReport
 from tilecheck.options import Options
-from tilecheck.pipeline import verify_paths, verify_source
+from tilecheck.verify.pipeline import verify_paths, verify_source
 
 KERNEL = """import cuda.tile as ct
 import tilecheck

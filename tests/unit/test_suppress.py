@@ -6,8 +6,8 @@ import pytest
 
 from tilecheck.frontend.pragmas import read_pragmas
 from tilecheck.model import Diagnostic, Severity, Site, Span, Suppression
-from tilecheck.suppress import apply_suppressions
 from tilecheck.text import decode
+from tilecheck.verify.suppressions import apply_suppressions
 
 TEXT = """@ct.kernel
 def k(out):

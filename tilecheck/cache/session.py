@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from tilecheck.cache.tokens import Layout
     from tilecheck.cache.views import Views
     from tilecheck.config.files import Configs
-    from tilecheck.discover import Candidate
     from tilecheck.frontend.definitions import Definition
     from tilecheck.frontend.modules import ModuleTable, Project
     from tilecheck.ir.kernel import Kernel
     from tilecheck.ir.launch import Launch
+    from tilecheck.verify.discover import Candidate
 
 Result = tuple[KernelReport, tuple[Diagnostic, ...]]
 

@@ -210,7 +210,7 @@ def _options(arguments: argparse.Namespace) -> Options:
 
 def _coverage(report: Report, paths: list[str], baseline: Path) -> Coverage:
     from tilecheck.baseline import Coverage, absolute  # lazy
-    from tilecheck.discover import NO_KERNELS, split_target  # lazy
+    from tilecheck.verify.discover import NO_KERNELS, split_target  # lazy
 
     targets = (split_target(path) for path in paths)
     plain = frozenset(file for file, why in report.skipped if why == NO_KERNELS)

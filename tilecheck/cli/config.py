@@ -47,7 +47,7 @@ def show(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> Exi
     """Print each value for a path, and where it comes from."""
     from tilecheck.config.files import FILE, Configs  # lazy: as for all that reads a configuration
     from tilecheck.config.shown import shown_for, toml_text  # lazy
-    from tilecheck.discover import display_path, why_excluded  # lazy
+    from tilecheck.verify.discover import display_path, why_excluded  # lazy
 
     configs = Configs(choice_of(arguments))
     path = arguments.paths
@@ -89,7 +89,7 @@ def show(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> Exi
 def check(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> ExitCode:
     """Read every configuration file above and below the paths, contracts included."""
     from tilecheck.config.files import Configs, files_around  # lazy: as for all that reads a configuration
-    from tilecheck.discover import display_path  # lazy
+    from tilecheck.verify.discover import display_path  # lazy
 
     choice = choice_of(arguments)
     understood: list[str] = []
@@ -130,7 +130,7 @@ def _checked(file: Path, choice: ConfigChoice) -> Iterator[str]:
     from tilecheck.config.contracts import contracts_of  # lazy: loads libcst
     from tilecheck.config.files import Configs, load  # lazy
     from tilecheck.config.patterns import absolute, below  # lazy
-    from tilecheck.discover import discover, display_path  # lazy
+    from tilecheck.verify.discover import discover, display_path  # lazy
 
     settings = load(file, choice)
     entries = () if settings is None else contracts_of(settings).entries

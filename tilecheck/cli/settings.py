@@ -183,7 +183,7 @@ def verified(arguments: argparse.Namespace, options: Options, engine: Engine) ->
     data = _standard_input()
     if options.config.force_exclude:
         from tilecheck.config.files import Configs  # lazy
-        from tilecheck.discover import why_excluded  # lazy
+        from tilecheck.verify.discover import why_excluded  # lazy
 
         found = Configs(options.config).excluding(name)
         if found is not None:

@@ -15,7 +15,7 @@ from tilecheck.cli.streams import Streams, wants_colour
 from tilecheck.errors import UsageError, did_you_mean
 from tilecheck.exit_codes import ExitCode, exit_code_of
 from tilecheck.options import Options
-from tilecheck.show import HOST, PICTURES, STAGES
+from tilecheck.verify.show import HOST, PICTURES, STAGES
 
 if TYPE_CHECKING:
     from tilecheck.cli.engine import Engine
@@ -80,7 +80,7 @@ def rules(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> Ex
 
 def show(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> ExitCode:
     """Print one stage of the pipeline for one kernel, or the order of one host function."""
-    from tilecheck.discover import split_target  # lazy
+    from tilecheck.verify.discover import split_target  # lazy
 
     path, name = split_target(arguments.target)
     if name is None:

@@ -20,14 +20,14 @@ from tilecheck.frontend.trust import withdraw_trust
 from tilecheck.gate.decisions import Decisions
 from tilecheck.gate.protocol import BadLine, Item
 from tilecheck.hygiene import unreadable_source, untaken_trust
-from tilecheck.launch_sites import launches_of
 from tilecheck.model import Diagnostic, KernelReport, Report, Site, Span, Verdict
 from tilecheck.options import Options
 from tilecheck.overlay import overlaid
 from tilecheck.report.json import to_object
-from tilecheck.stages import verify_kernel
-from tilecheck.suppress import apply_suppressions
 from tilecheck.text import decode
+from tilecheck.verify.launch_sites import launches_of
+from tilecheck.verify.stages import verify_kernel
+from tilecheck.verify.suppressions import apply_suppressions
 
 if TYPE_CHECKING:
     from tilecheck.text import Source

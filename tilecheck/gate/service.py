@@ -23,7 +23,7 @@ from tilecheck.gate.processes import Worker
 from tilecheck.gate.protocol import MAX_LINE, answer
 from tilecheck.gate.worker import Limits
 from tilecheck.options import Options
-from tilecheck.stages import preload
+from tilecheck.verify.stages import preload
 
 AHEAD = 256  # lines
 AHEAD_BYTES = 50_000_000

@@ -94,7 +94,7 @@ def _is_file(path: Path, wanted: str) -> bool:
 
 def _verify(file: str, name: str) -> None:
     try:
-        from tilecheck.pipeline import verify_paths  # lazy: only where nothing was emitted
+        from tilecheck.verify.pipeline import verify_paths  # lazy: only where nothing was emitted
 
         found = records.records_of(verify_paths([file]))
     except ImportError as error:

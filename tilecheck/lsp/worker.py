@@ -97,13 +97,13 @@ def _load() -> Cache:
     one_thread_each()
     import tilecheck.baseline_file  # lazy: after the reader has begun
     import tilecheck.cache.session
-    import tilecheck.file_analysis
-    import tilecheck.pipeline
     import tilecheck.proof.counterexample
-    import tilecheck.suppress  # noqa: F401
+    import tilecheck.verify.files
+    import tilecheck.verify.pipeline
+    import tilecheck.verify.suppressions  # noqa: F401
     from tilecheck.cache.results import Cache
     from tilecheck.proof.session import load_solver
-    from tilecheck.stages import preload
+    from tilecheck.verify.stages import preload
 
     preload()
     load_solver()
@@ -127,11 +127,11 @@ def _answer(request: tuple[Any, ...], cache: Cache) -> Answer:
 
 def _verify(cache: Cache, path: str, data: bytes, texts: dict[str, bytes]) -> object:
     from tilecheck.config.files import Configs  # lazy: as above
-    from tilecheck.discover import MAY_HOLD_KERNELS  # lazy
     from tilecheck.identifiers import words_in  # lazy: as above
     from tilecheck.model import Report  # lazy
     from tilecheck.options import Options  # lazy
-    from tilecheck.pipeline import verify_source  # lazy
+    from tilecheck.verify.discover import MAY_HOLD_KERNELS  # lazy
+    from tilecheck.verify.pipeline import verify_source  # lazy
 
     if not MAY_HOLD_KERNELS.search(words_in(data)) or Configs().excluding(path):
         return Report((), (), 1)  # most files are no business of ours, not even their syntax
@@ -159,8 +159,8 @@ def _propose(cache: Cache, path: str, data: bytes, texts: dict[str, bytes], kern
     """The contracts with which open obligations of a kernel were proved."""
     from tilecheck.lsp.actions import contracts_in  # lazy: as above
     from tilecheck.options import Options  # lazy
-    from tilecheck.pipeline import verify_source  # lazy
     from tilecheck.proof.obligation import SETTLE, SETTLES  # lazy
+    from tilecheck.verify.pipeline import verify_source  # lazy
 
     options = Options(propose=True)
     report = verify_source(data, path, options, texts=texts, cache=cache, kernels=(kernel,))

@@ -12,12 +12,12 @@ from tilecheck.baseline_place import FILE
 from tilecheck.config.files import read_toml
 from tilecheck.dataclass import dataclass
 from tilecheck.demand import held_to
-from tilecheck.discover import display_path
 from tilecheck.model import Diagnostic, Report, Severity
 from tilecheck.options import Options
 from tilecheck.testing.expect import Expectations, read_expectations
 from tilecheck.testing.fixtures import compare
 from tilecheck.text import Source, decode_leniently
+from tilecheck.verify.discover import display_path
 
 BAD, GOOD = "Example", "Use instead"
 
@@ -88,7 +88,7 @@ def check_example(example: Example, folder: Path, options: Options | None = None
 
     Unlike in a fixture, a warning that no comment expects is a problem too.
     """
-    from tilecheck.pipeline import verify_paths  # lazy: loads the analysis
+    from tilecheck.verify.pipeline import verify_paths  # lazy: loads the analysis
 
     if example.is_for_gate:
         return _gate_problems(example, options or Options())

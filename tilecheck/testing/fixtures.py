@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tilecheck.dataclass import dataclass
-from tilecheck.discover import display_path
 from tilecheck.model import Diagnostic, KernelReport, Report, Severity, Site, Verdict
 from tilecheck.options import Options
 from tilecheck.testing.expect import Expectations, ExpectedFinding, ExpectedVerdict, read_expectations
 from tilecheck.text import Source, decode
+from tilecheck.verify.discover import display_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def check_fixture(path: str | Path, options: Options | None = None) -> list[str]
 
 def fixture_problems(path: str | Path, options: Options | None = None) -> tuple[Problem, ...]:
     """As `check_fixture`, but each problem with its line and kernel apart."""
-    from tilecheck.pipeline import verify_paths  # lazy: loads the analysis
+    from tilecheck.verify.pipeline import verify_paths  # lazy: loads the analysis
 
     source = decode(display_path(str(path)), Path(path).read_bytes())
     return compare(source, verify_paths([str(path)], options))

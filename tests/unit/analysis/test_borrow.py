@@ -20,7 +20,7 @@ from tilecheck.ir.launch import HostTensor, Launch
 from tilecheck.model import Diagnostic, Site, Span
 from tilecheck.proof.obligation import Obligation, Ordered
 from tilecheck.registry import load_rules
-from tilecheck.show import show
+from tilecheck.verify.show import show
 
 ROOT = Path(__file__).parents[3]
 GOLDEN = Path(__file__).parent / "expected"

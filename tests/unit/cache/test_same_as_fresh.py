@@ -15,7 +15,7 @@ from tilecheck.cache.results import Cache
 from tilecheck.cache.store import MemoryStore
 from tilecheck.model import Report
 from tilecheck.options import Options
-from tilecheck.pipeline import verify_paths, verify_source
+from tilecheck.verify.pipeline import verify_paths, verify_source
 
 SIZES = "SHIFT = 0\nTILE = 64\nHALF = TILE // 2\n"
 HELPERS = """from sizes import SHIFT

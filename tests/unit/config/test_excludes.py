@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tilecheck.config.files import Configs
-from tilecheck.discover import Discovery, discover
 from tilecheck.errors import UsageError
 from tilecheck.options import ConfigChoice
+from tilecheck.verify.discover import Discovery, discover
 
 KERNEL = "import cuda.tile as ct\n"
 

@@ -13,7 +13,7 @@ from tilecheck.config.findings import configured
 from tilecheck.exit_codes import ExitCode, exit_code_of
 from tilecheck.model import Diagnostic, Report, Severity, Site, Span, Suppression, Verdict
 from tilecheck.options import ConfigChoice, Options
-from tilecheck.pipeline import verify_source
+from tilecheck.verify.pipeline import verify_source
 
 RACY = """
 import cuda.tile as ct

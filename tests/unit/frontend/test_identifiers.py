@@ -9,11 +9,11 @@ import libcst as cst
 import pytest
 
 from tilecheck import verify_paths
-from tilecheck.discover import split_target
 from tilecheck.errors import SourceError
 from tilecheck.frontend.source import parse
 from tilecheck.identifiers import normalised, words_in, words_of
 from tilecheck.text import decode
+from tilecheck.verify.discover import split_target
 
 HEAD = "import torch\nimport triton\nimport triton.language as tl\n\n"
 CUTILE = "import cuda.tile as ct\nimport torch\n\n"

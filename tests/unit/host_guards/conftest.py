@@ -11,8 +11,8 @@ from tilecheck.frontend.host_programs import HostFunction, read_host_programs
 from tilecheck.frontend.host_programs.guarding import Guarding, Guards
 from tilecheck.frontend.modules import Project
 from tilecheck.frontend.source import parse
-from tilecheck.host_orders import footprint_of
 from tilecheck.text import decode
+from tilecheck.verify.host_functions import footprint_of
 
 HERE = Path(__file__).parent
 Judged = Callable[[str], dict[str, Guarding]]

@@ -10,7 +10,7 @@ import pytest
 
 from tilecheck.cli import main
 from tilecheck.options import Options
-from tilecheck.pipeline import verify_paths, verify_source
+from tilecheck.verify.pipeline import verify_paths, verify_source
 
 GUARDED = """
 from tilecheck import host

@@ -11,7 +11,7 @@ from tilecheck.errors import LaunchRefused, UsageError
 from tilecheck.jit import guard, guard_triton, records
 from tilecheck.jit.contracts import MOST_ELEMENTS, limit_of
 from tilecheck.model import StatedContract
-from tilecheck.pipeline import verify_paths
+from tilecheck.verify.pipeline import verify_paths
 
 PARTS = {"[0::2]": ((0, 2),), "[1::2]": ((1, 2),), "[1]": ((1, 0),), "[:, 1]": ((0, 1), (1, 0))}
 PARTS["[-1]"] = ((-1, 0),)

@@ -11,7 +11,7 @@ import pytest
 from tilecheck.errors import UsageError
 from tilecheck.jit import records
 from tilecheck.jit.records import Argument, Global, Waits
-from tilecheck.pipeline import verify_paths
+from tilecheck.verify.pipeline import verify_paths
 
 KERNELS = """
 import cuda.tile as ct

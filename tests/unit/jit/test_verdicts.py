@@ -16,7 +16,7 @@ from tilecheck.errors import LaunchRefused, UsageError
 from tilecheck.jit import records, verdicts
 from tilecheck.jit.launch import guard_of, launch
 from tilecheck.jit.modules import kernel_function
-from tilecheck.pipeline import verify_paths
+from tilecheck.verify.pipeline import verify_paths
 
 KERNEL = """
 import cuda.tile as ct

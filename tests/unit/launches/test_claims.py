@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tilecheck import pipeline, verify_paths
+from tilecheck import verify_paths
 from tilecheck.frontend import launches
 from tilecheck.model import KernelReport
+from tilecheck.verify import pipeline
 
 KERNELS = """
 import torch

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tilecheck import verify_paths
-from tilecheck.discover import discover
-from tilecheck.hosts import launchers
+from tilecheck.verify.discover import discover
+from tilecheck.verify.importers import launchers
 
 KERNEL = """
 import triton

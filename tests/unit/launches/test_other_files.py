@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from tilecheck import verify_paths
-from tilecheck.discover import Candidate, discover
 from tilecheck.frontend.modules import Project
-from tilecheck.hosts import launchers
-from tilecheck.launch_sites import LaunchesOf, launches_around
 from tilecheck.model import Report
 from tilecheck.options import Options
 from tilecheck.text import decode
+from tilecheck.verify.discover import Candidate, discover
+from tilecheck.verify.importers import launchers
+from tilecheck.verify.launch_sites import LaunchesOf, launches_around
 
 KERNELS = """
 import triton

@@ -12,7 +12,7 @@ from tilecheck.lsp.actions import actions
 from tilecheck.lsp.analysed import Analysed
 from tilecheck.lsp.diagnostics import shown
 from tilecheck.options import Options
-from tilecheck.pipeline import verify_source
+from tilecheck.verify.pipeline import verify_source
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 FILES = (

@@ -24,7 +24,7 @@ from tilecheck.model import (
     Verdict,
 )
 from tilecheck.options import Options
-from tilecheck.pipeline import verify_source
+from tilecheck.verify.pipeline import verify_source
 
 WHOLE = {"start": {"line": 0, "character": 0}, "end": {"line": 1000, "character": 0}}
 TEXT = """import cuda.tile as ct

@@ -25,8 +25,8 @@ from tilecheck.proof.context import Context
 from tilecheck.proof.decide import decide
 from tilecheck.proof.obligation import Goal, Obligation
 from tilecheck.registry import load_rules
-from tilecheck.stages import state_obligations
 from tilecheck.text import decode
+from tilecheck.verify.stages import state_obligations
 
 # A block sums up the rows of its pages, which a table lists: the text of a Triton kernel.
 PAGE_TABLE = """

@@ -15,10 +15,10 @@ from tilecheck.frontend.modules import Project
 from tilecheck.frontend.source import load
 from tilecheck.ir.kernel import Effect
 from tilecheck.model import KernelReport, Verdict
-from tilecheck.pipeline import verify_paths
 from tilecheck.proof.obligation import Disjoint
 from tilecheck.registry import load_rules
-from tilecheck.stages import state_obligations
+from tilecheck.verify.pipeline import verify_paths
+from tilecheck.verify.stages import state_obligations
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "cutile"
 

@@ -16,8 +16,8 @@ from tilecheck.proof.context import Context
 from tilecheck.proof.decide import as_decided
 from tilecheck.proof.unbounded import is_unbounded
 from tilecheck.registry import load_rules
-from tilecheck.stages import state_obligations
 from tilecheck.text import decode
+from tilecheck.verify.stages import state_obligations
 
 HEAD = "import triton\nimport triton.language as tl\n\n\n"
 GATHER = """

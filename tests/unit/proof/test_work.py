@@ -19,7 +19,6 @@ from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules import ModuleTable, Project
 from tilecheck.frontend.source import parse
 from tilecheck.ir.launch import Launch
-from tilecheck.launch_sites import launches_of
 from tilecheck.model import KernelReport
 from tilecheck.options import DEFAULT_BUDGET
 from tilecheck.overlay import overlaid
@@ -28,9 +27,10 @@ from tilecheck.proof.judges import Judges
 from tilecheck.proof.obligation import Obligation
 from tilecheck.proof.work import Work
 from tilecheck.registry import load_rules
-from tilecheck.stages import state_obligations
 from tilecheck.text import decode
 from tilecheck.verdict import conclude
+from tilecheck.verify.launch_sites import launches_of
+from tilecheck.verify.stages import state_obligations
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 KERNELS = (

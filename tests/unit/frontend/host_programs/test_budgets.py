@@ -17,10 +17,10 @@ from tilecheck.frontend.host_programs.programs import MOST_UNREAD
 from tilecheck.frontend.host_programs.values import Scope
 from tilecheck.frontend.modules import Project
 from tilecheck.frontend.source import parse
-from tilecheck.host_orders import footprint_of
 from tilecheck.ir.host_program import Work
 from tilecheck.ir.launch_footprint import KernelFootprint
 from tilecheck.text import decode
+from tilecheck.verify.host_functions import footprint_of
 
 Hosts = Callable[[str], dict[str, HostFunction]]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tilecheck.dataclass import dataclass
-from tilecheck.discover import Candidate
 from tilecheck.model import Diagnostic, HostReport, KernelReport
+from tilecheck.verify.discover import Candidate
 
 if TYPE_CHECKING:
     from tilecheck.frontend.pragmas import Pragma

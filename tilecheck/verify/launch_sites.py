@@ -16,11 +16,11 @@ from tilecheck.text import decode
 from tilecheck.uses.confirm import is_of_module
 
 if TYPE_CHECKING:
-    from tilecheck.discover import Candidate
     from tilecheck.frontend.definitions import Definition
     from tilecheck.frontend.modules import ModuleTable
     from tilecheck.ir.launch import Launch
     from tilecheck.uses.values import Use
+    from tilecheck.verify.discover import Candidate
 
 
 @dataclass(frozen=True, slots=True)

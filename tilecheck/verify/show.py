@@ -69,7 +69,7 @@ def show_host(path: str, name: str, form: str) -> str:
 
 def _host_programs(path: str, name: str) -> tuple[tuple[HostProgram, ...], Callable[[Site], str]]:
     from tilecheck.frontend.host_programs import read_host_programs  # lazy: loads libcst
-    from tilecheck.host_orders import footprint_of  # lazy
+    from tilecheck.verify.host_functions import footprint_of  # lazy
 
     table = _table(path)
     functions = {f.name: f for f in read_host_programs(table, footprint_of)}
@@ -161,7 +161,7 @@ def _place_in(table: ModuleTable, site: Site) -> str:
 def _obligations(kernel: Kernel, graph: BorrowGraph) -> tuple[Obligation, ...]:
     from tilecheck.analysis.facts import Facts  # lazy
     from tilecheck.registry import load_rules  # lazy
-    from tilecheck.stages import state_obligations  # lazy
+    from tilecheck.verify.stages import state_obligations  # lazy
 
     obligations, _ = state_obligations(Facts(kernel, graph), [entry.rule for entry in load_rules()])
     return obligations
@@ -188,7 +188,7 @@ def _smt(definition: Definition, kernel: Kernel, obligations: tuple[Obligation, 
     from tilecheck.proof.context import Context  # lazy
     from tilecheck.proof.decide import decide  # lazy
     from tilecheck.proof.smt_text import query_text, refuted_texts  # lazy
-    from tilecheck.stages import line_of  # lazy
+    from tilecheck.verify.stages import line_of  # lazy
 
     file = definition.table.file
     decision = decide(kernel, obligations, file, without=frozenset(), budget=DEFAULT_BUDGET, keep=True)

@@ -1,4 +1,4 @@
-"""From paths to a report: discover, ask the cache, analyse what is not there (`file_analysis`), suppress."""
+"""From paths to a report: discover, ask the cache, analyse what is not there (`files`), suppress."""
 
 from __future__ import annotations
 
@@ -11,10 +11,7 @@ from typing import TYPE_CHECKING
 
 from tilecheck.config.files import Configs
 from tilecheck.config.findings import configured
-from tilecheck.discover import MAY_ORDER, Candidate, Discovery, discover
 from tilecheck.errors import SourceError
-from tilecheck.file_result import FileResult
-from tilecheck.hosts import launchers
 from tilecheck.identifiers import words_in
 from tilecheck.model import Diagnostic, HostReport, KernelReport, Report, Verdict
 from tilecheck.options import Options
@@ -23,6 +20,9 @@ from tilecheck.packages import packages_of
 from tilecheck.patches.index import patches_of
 from tilecheck.patches.patched import Patches
 from tilecheck.text import decode
+from tilecheck.verify.discover import MAY_ORDER, Candidate, Discovery, discover
+from tilecheck.verify.file_result import FileResult
+from tilecheck.verify.importers import launchers
 
 if TYPE_CHECKING:
     from tilecheck.cache.results import Cache
@@ -123,8 +123,8 @@ def _file_results(
         results = [_known(session, *item) for item in work]
     open_ = [number for number, result in enumerate(results) if result is None]
     if open_:
-        from tilecheck.file_analysis import analysed  # lazy: nothing of it is needed where all is known
         from tilecheck.frontend.modules import Project  # lazy, as above
+        from tilecheck.verify.files import analysed  # lazy: nothing of it is needed where all is known
 
         found_now = analysed(
             [work[number] for number in open_], options, configs, session, Project(patches, packages)
@@ -154,7 +154,7 @@ def _suppressed(
     judged: tuple[KernelReport | HostReport, ...],
     left_out: tuple[Candidate, ...],
 ) -> tuple[Diagnostic, ...]:
-    from tilecheck.suppress import apply_suppressions  # lazy: needs the tokenizer only
+    from tilecheck.verify.suppressions import apply_suppressions  # lazy: needs the tokenizer only
 
     pragmas = {c.path: r.pragmas for c, r in results}
     named = {diagnostic.site.file for diagnostic in diagnostics}

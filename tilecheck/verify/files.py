@@ -15,21 +15,22 @@ from typing import TYPE_CHECKING
 from tilecheck.config.contracts import KernelContracts
 from tilecheck.config.files import Configs
 from tilecheck.dataclass import dataclass
-from tilecheck.discover import Candidate
 from tilecheck.errors import SourceError, UnsupportedConstruct, UsageError
-from tilecheck.file_result import FileResult, Work
 from tilecheck.frontend.definitions import Definition, find_kernels
 from tilecheck.frontend.modules import Project
-from tilecheck.host_orders import judge_hosts
-from tilecheck.hosts import count_kernels, kernel_names
 from tilecheck.hygiene import unreadable_source
-from tilecheck.launch_sites import LaunchesOf, launches_around, launches_of
 from tilecheck.model import Diagnostic, HostReport, KernelReport, Site, Span
 from tilecheck.options import DEFAULT_BUDGET, Options
 from tilecheck.overlay import watched
 from tilecheck.parallel import in_order
 from tilecheck.report.progress import Progress
-from tilecheck.stages import (
+from tilecheck.text import decode
+from tilecheck.verify.discover import Candidate
+from tilecheck.verify.file_result import FileResult, Work
+from tilecheck.verify.host_functions import judge_hosts
+from tilecheck.verify.importers import count_kernels, kernel_names
+from tilecheck.verify.launch_sites import LaunchesOf, launches_around, launches_of
+from tilecheck.verify.stages import (
     internal_error,
     load_stages,
     lost_process,
@@ -37,7 +38,6 @@ from tilecheck.stages import (
     unsupported_kernel,
     verify_kernel,
 )
-from tilecheck.text import decode
 
 if TYPE_CHECKING:
     from tilecheck.cache.results import Cache

@@ -10,11 +10,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from tilecheck.discover import Candidate
 from tilecheck.identifiers import words_in
 from tilecheck.model import Span
 from tilecheck.uses.index import Index
 from tilecheck.uses.modules import Modules
+from tilecheck.verify.discover import Candidate
 
 _KERNEL = re.compile(
     r"^[ \t]*@[^\n]*\b(?:jit|kernel)\b[^\n]*\n(?:(?![ \t]*def\b)[^\n]*\n)*?[ \t]*def\s+(\w+)", re.MULTILINE

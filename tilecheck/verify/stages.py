@@ -348,12 +348,12 @@ def _write_proofs(definition: Definition, kernel: Kernel, decision: Decision, op
     file = definition.table.file
     try:
         if options.certify is not None:
-            from tilecheck.certify import write_certificates  # lazy: only on demand
+            from tilecheck.verify.certificates import write_certificates  # lazy: only on demand
 
             folder = Path(options.certify)
             write_certificates(kernel, decision, place, folder, file=file, budget=options.budget)
         if options.dump_smt is not None:
-            from tilecheck.dump import write_queries  # lazy: only on demand
+            from tilecheck.verify.queries import write_queries  # lazy: only on demand
 
             write_queries(kernel.name, decision, place, Path(options.dump_smt), file)
     except OSError as error:
