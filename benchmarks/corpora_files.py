@@ -38,7 +38,7 @@ _USED = (  # lazily, by some kernels
     "tilecheck.proof.alias",
     "tilecheck.proof.counterexample",
     "tilecheck.proof.launch_claims",
-    "tilecheck.proposing",
+    "tilecheck.assumptions.proposals",
 )
 
 

@@ -65,6 +65,7 @@ EDGES: dict[str, set[str] | None] = {
         "tilecheck.verify.pipeline",
     },
     "tilecheck.verify": set(),  # its files have rows of their own
+    "tilecheck.assumptions": set(),  # its files have rows of their own
     "tilecheck.__main__": {"tilecheck.cli"},
     LANGUAGE: set(),
     "tilecheck.model": set(),
@@ -192,13 +193,13 @@ EDGES: dict[str, set[str] | None] = {
     "tilecheck.verify.file_result": {"tilecheck.verify.discover", "tilecheck.frontend", "tilecheck.model"},
     "tilecheck.verify.files": EVERYTHING,
     "tilecheck.verify.stages": EVERYTHING,
-    "tilecheck.host_made": EVERYTHING,
+    "tilecheck.assumptions.host_contracts": EVERYTHING,
     "tilecheck.verify.host_functions": EVERYTHING,
     "tilecheck.host_wording": EVERYTHING,
-    "tilecheck.initial_values": EVERYTHING,
-    "tilecheck.proposing": EVERYTHING,
-    "tilecheck.in_place": EVERYTHING,
-    "tilecheck.proving": EVERYTHING,
+    "tilecheck.assumptions.initial_values": EVERYTHING,
+    "tilecheck.assumptions.proposals": EVERYTHING,
+    "tilecheck.assumptions.shared_tensors": EVERYTHING,
+    "tilecheck.assumptions.rerun": EVERYTHING,
     "tilecheck.gate": {  # one module of text through the pipeline, and nothing of files or configs
         *BASE,
         "tilecheck.cache",  # how a kernel is written as a key

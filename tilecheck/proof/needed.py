@@ -1,7 +1,7 @@
 """The contracts that undecided obligations of one kernel ask for, as one set: each array gets the bounds that
 all of its uses need, and what keeps the places apart that are found through it.
 
-Nothing here is believed: the kernel is decided once more with the whole set (`proposing`), and only what is
+Nothing here is believed: the kernel is decided once more with the whole set (`proposals`), and only what is
 decided then is reported as such. So a poor guess costs a proposal and never a verdict.
 """
 

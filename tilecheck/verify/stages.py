@@ -22,10 +22,10 @@ from tilecheck.wording import in_words_of
 if TYPE_CHECKING:
     from tilecheck.analysis.borrow import Alias
     from tilecheck.analysis.facts import Facts
+    from tilecheck.assumptions.shared_tensors import InPlace
     from tilecheck.cache.session import FileSession
     from tilecheck.frontend.definitions import Definition
     from tilecheck.gate.decisions import Decisions
-    from tilecheck.in_place import InPlace
     from tilecheck.ir.kernel import Kernel, Requirement
     from tilecheck.ir.launch import Launch
     from tilecheck.proof.decide import Decision
@@ -103,7 +103,12 @@ def preload() -> None:
     Edges().as_networkx()
     for name in ("frontend.byte_spans", "frontend.launches", "proof.launch_windows", "proof.completeness"):
         importlib.import_module(f"tilecheck.{name}")  # the reading of host code, and what its launches need
-    for name in ("jit.reference.running", "proof.benign", "initial_values", "host_made"):
+    for name in (
+        "jit.reference.running",
+        "proof.benign",
+        "assumptions.initial_values",
+        "assumptions.host_contracts",
+    ):
         importlib.import_module(f"tilecheck.{name}")  # replays, and what few kernels need
 
 
@@ -157,7 +162,7 @@ def _passing_program(
     is open at a launch was judged with its values, and what took all of the work would take as much again."""
     if reason in (Reason.LAUNCH.value, Reason.BUDGET.value):
         return None
-    from tilecheck.host_made import as_launched  # lazy: few kernels come here
+    from tilecheck.assumptions.host_contracts import as_launched  # lazy: few kernels come here
 
     try:
         special = as_launched(definition, launches, waits=reason == Reason.NEEDS_CONTRACT.value)
@@ -272,8 +277,10 @@ def _concluded(
 
         decision = upheld(kernel, decision, launches, judges, file)
     if any(s.status in ("violated", "unknown") for s in decision.settled):
-        from tilecheck.initial_values import with_initial_values  # lazy: only what is open comes here
-        from tilecheck.proposing import with_proposals  # lazy, as above
+        from tilecheck.assumptions.initial_values import (  # lazy: only what is open comes here
+            with_initial_values,
+        )
+        from tilecheck.assumptions.proposals import with_proposals  # lazy, as above
 
         decision = with_initial_values(definition, kernel, decision, launches, options)
         decision = with_proposals(definition, kernel, decision, launches, options)
@@ -298,7 +305,7 @@ def _concluded(
 
     @cache
     def in_place() -> InPlace:
-        from tilecheck.in_place import InPlace  # lazy: few launches pass one tensor twice
+        from tilecheck.assumptions.shared_tensors import InPlace  # lazy: few launches pass one tensor twice
 
         return InPlace(definition, kernel, decision, judges, options)
 
@@ -319,7 +326,7 @@ def _shown(
 ) -> tuple[KernelReport, tuple[Diagnostic, ...]] | None:
     """The kernel decided with the contracts that it waits for, if every launch in view shows them and they
     decide it."""
-    from tilecheck.host_made import shown_contracts  # lazy: few kernels come here
+    from tilecheck.assumptions.host_contracts import shown_contracts  # lazy: few kernels come here
 
     found = shown_contracts(definition, judges, decision.asked, launches)
     if found is None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tilecheck.assumptions.proposals import decided_with
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.model import Reason
-from tilecheck.proposing import decided_with
 from tilecheck.wording import in_words_of
 
 if TYPE_CHECKING:

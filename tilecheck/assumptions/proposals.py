@@ -97,8 +97,8 @@ def decided_with(
     Raises:
         UnsupportedConstruct: the kernel, or a contract, is not read.
     """
+    from tilecheck.assumptions.rerun import proved_again  # lazy, as above
     from tilecheck.frontend.definitions import Given  # lazy: few kernels come here
-    from tilecheck.proving import proved_again  # lazy, as above
 
     site = definition.table.site(definition.node.name)
     given = Given(texts, (), None, site, True)

@@ -97,8 +97,8 @@ class InPlace:
 
     def _decided(self, mutable: str, other: str, constants: _Constants) -> tuple[Kernel, Decision] | None:
         """The kernel with one array, if all of it is proved, perhaps under conditions."""
+        from tilecheck.assumptions.rerun import proved_again  # lazy, as above
         from tilecheck.frontend.definitions import Given  # lazy: few kernels come here
-        from tilecheck.proving import proved_again  # lazy, as above
 
         site = self._definition.table.site(self._definition.node.name)
         # What the kernel needs anyway is taken for granted, as far as it can be said of this one.
