@@ -61,7 +61,7 @@ _USED = (
     "z3",
     "tilecheck.analysis.launch_footprint",
     "tilecheck.frontend.host_programs",
-    "tilecheck.host_wording",
+    "tilecheck.findings.host_functions",
     "tilecheck.proof.alias",
     "tilecheck.proof.host_judge",
 )

@@ -66,6 +66,7 @@ EDGES: dict[str, set[str] | None] = {
     },
     "tilecheck.verify": set(),  # its files have rows of their own
     "tilecheck.assumptions": set(),  # its files have rows of their own
+    "tilecheck.findings": set(),  # its files have rows of their own
     "tilecheck.__main__": {"tilecheck.cli"},
     LANGUAGE: set(),
     "tilecheck.model": set(),
@@ -82,7 +83,7 @@ EDGES: dict[str, set[str] | None] = {
     "tilecheck.rule": {"tilecheck.model"},
     "tilecheck.hygiene": BASE,
     "tilecheck.fingerprint": BASE,
-    "tilecheck.wording": {"tilecheck.model", "tilecheck.ir"},
+    "tilecheck.findings.wording": {"tilecheck.model", "tilecheck.ir"},
     "tilecheck.exit_codes": {
         "tilecheck.demand",
         "tilecheck.hygiene",
@@ -175,11 +176,11 @@ EDGES: dict[str, set[str] | None] = {
     "tilecheck.jit": EVERYTHING,
     "tilecheck.host": BASE | {"tilecheck.ir", "tilecheck.jit", "tilecheck.proof.solver"},
     "tilecheck.verify.show": EVERYTHING,
-    "tilecheck.verdict": EVERYTHING,
-    "tilecheck.findings": EVERYTHING,
-    "tilecheck.advice": EVERYTHING,
-    "tilecheck.duplicates": BASE,
-    "tilecheck.launched": EVERYTHING,
+    "tilecheck.findings.verdict": EVERYTHING,
+    "tilecheck.findings.kernels": EVERYTHING,
+    "tilecheck.findings.advice": EVERYTHING,
+    "tilecheck.findings.duplicates": BASE,
+    "tilecheck.findings.launches": EVERYTHING,
     "tilecheck.verify.launch_sites": {
         *BASE,
         "tilecheck.verify.discover",
@@ -187,7 +188,7 @@ EDGES: dict[str, set[str] | None] = {
         "tilecheck.ir",
         "tilecheck.uses",
     },
-    "tilecheck.premises": {"tilecheck.ir", "tilecheck.model"},
+    "tilecheck.findings.premises": {"tilecheck.ir", "tilecheck.model"},
     "tilecheck.demand": {"tilecheck.hygiene", "tilecheck.model"},
     "tilecheck.verify.pipeline": EVERYTHING,
     "tilecheck.verify.file_result": {"tilecheck.verify.discover", "tilecheck.frontend", "tilecheck.model"},
@@ -195,7 +196,7 @@ EDGES: dict[str, set[str] | None] = {
     "tilecheck.verify.stages": EVERYTHING,
     "tilecheck.assumptions.host_contracts": EVERYTHING,
     "tilecheck.verify.host_functions": EVERYTHING,
-    "tilecheck.host_wording": EVERYTHING,
+    "tilecheck.findings.host_functions": EVERYTHING,
     "tilecheck.assumptions.initial_values": EVERYTHING,
     "tilecheck.assumptions.proposals": EVERYTHING,
     "tilecheck.assumptions.shared_tensors": EVERYTHING,

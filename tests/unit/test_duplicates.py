@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilecheck.duplicates import merged
+from tilecheck.findings.duplicates import merged
 from tilecheck.model import Diagnostic, Related, Severity, Site, Span, Witness
 
 LAUNCH, KERNEL = Site("k.py", Span(50, 60)), Site("k.py", Span(0, 10))

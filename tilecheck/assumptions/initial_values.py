@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from tilecheck.assumptions.proposals import decided_with
 from tilecheck.errors import UnsupportedConstruct
+from tilecheck.findings.wording import in_words_of
 from tilecheck.model import Reason
-from tilecheck.wording import in_words_of
 
 if TYPE_CHECKING:
     from tilecheck.frontend.definitions import Definition

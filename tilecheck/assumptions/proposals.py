@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tilecheck.errors import UnsupportedConstruct
+from tilecheck.findings.wording import in_words_of
 from tilecheck.ir.expr import Kind, symbols
 from tilecheck.model import Reason
 from tilecheck.proof.obligation import MAY_SETTLE, MAY_SETTLE_ALL, SETTLE, SETTLES, Holds
-from tilecheck.wording import in_words_of
 
 if TYPE_CHECKING:
     from tilecheck.frontend.definitions import Definition

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from tilecheck.analysis.borrow import tensors
 from tilecheck.errors import UnsupportedConstruct
+from tilecheck.findings.wording import in_words_of
 from tilecheck.ir.expr import Expr, negate, symbols
 from tilecheck.ir.kernel import Effect, Ownership
 from tilecheck.proof.conditions import condition_text
@@ -21,7 +22,6 @@ from tilecheck.proof.judges import Judges
 from tilecheck.proof.launch_judge import judge_of
 from tilecheck.proof.obligation import Between, Disjoint, Obligation, Ordered
 from tilecheck.proof.work import Work
-from tilecheck.wording import in_words_of
 
 if TYPE_CHECKING:
     from tilecheck.analysis.borrow import Alias

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilecheck.errors import SourceError, UnsupportedConstruct
+from tilecheck.findings.wording import in_words_of
 from tilecheck.ir.expr import Expr, Kind, Symbol, add, mul, render, sym, symbols
 from tilecheck.ir.kernel import Access, Axis, Effect, Kernel, Space
 from tilecheck.ir.printer import Names, axis_text
 from tilecheck.overlay import overlaid
-from tilecheck.wording import in_words_of
 
 if TYPE_CHECKING:
     from tilecheck.analysis.borrow import BorrowGraph

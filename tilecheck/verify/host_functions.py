@@ -71,7 +71,7 @@ def _judged(function: HostFunction, budget: int) -> tuple[HostReport, tuple[Diag
 
 def _of_paths(function: HostFunction, session: Session) -> tuple[HostReport, tuple[Diagnostic, ...]]:
     """What all paths of a function come to: one that is not understood says nothing of the others."""
-    from tilecheck.host_wording import Shown, diagnostic  # lazy
+    from tilecheck.findings.host_functions import Shown, diagnostic  # lazy
 
     shown: dict[tuple[object, ...], list[Shown]] = {}
     unread: list[tuple[Site | None, str]] = []

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from tilecheck.demand import PASSING
 from tilecheck.errors import UnsupportedConstruct, UsageError, refusal, trace_of_bug
+from tilecheck.findings.premises import with_checked
+from tilecheck.findings.wording import in_words_of
 from tilecheck.model import Diagnostic, KernelReport, Reason, Site, Span, Verdict
 from tilecheck.options import Options
 from tilecheck.overlay import watched
-from tilecheck.premises import with_checked
-from tilecheck.wording import in_words_of
 
 if TYPE_CHECKING:
     from tilecheck.analysis.borrow import Alias
@@ -81,8 +81,8 @@ def load_stages(*languages: str, launches: bool = True) -> None:
     """Import what the analysis of a kernel in any of these languages needs, and that of its launches. z3 is not
     among it: many kernels do without."""
     import tilecheck.analysis.borrow  # lazy, as below
+    import tilecheck.findings.verdict
     import tilecheck.proof.decide
-    import tilecheck.verdict
     from tilecheck.frontend.lower import dialect
     from tilecheck.registry import load_rules
 
@@ -269,7 +269,7 @@ def _concluded(
     decisions: Decisions | None,
 ) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
     """What the launches make of the decision, and the report."""
-    from tilecheck.verdict import conclude  # lazy, as above
+    from tilecheck.findings.verdict import conclude  # lazy, as above
 
     kernel, file = facts.kernel, definition.table.file
     if launches and any(s.status == "violated" for s in decision.settled):
@@ -398,7 +398,7 @@ def unsupported_kernel(
     definition: Definition, problem: UnsupportedConstruct
 ) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
     """The report of a kernel that is not read because of one construct, and the finding that says so."""
-    from tilecheck.verdict import unsupported  # lazy
+    from tilecheck.findings.verdict import unsupported  # lazy
 
     site = definition.table.site(definition.node.name)
     where = site if problem.span is None else Site(problem.file or site.file, problem.span)

@@ -13,6 +13,7 @@ import pytest
 
 from tilecheck.analysis.borrow import build
 from tilecheck.analysis.facts import Facts
+from tilecheck.findings.verdict import conclude
 from tilecheck.frontend.definitions import Definition, find_kernels
 from tilecheck.frontend.launches import find_launches
 from tilecheck.frontend.lower import lower
@@ -28,7 +29,6 @@ from tilecheck.proof.obligation import Obligation
 from tilecheck.proof.work import Work
 from tilecheck.registry import load_rules
 from tilecheck.text import decode
-from tilecheck.verdict import conclude
 from tilecheck.verify.launch_sites import launches_of
 from tilecheck.verify.stages import state_obligations
 

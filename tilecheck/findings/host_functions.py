@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilecheck.dataclass import dataclass
-from tilecheck.findings import rule_name
+from tilecheck.findings.kernels import rule_name
 from tilecheck.ir.host_program import (
     Action,
     Allocate,

@@ -5,17 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from tilecheck.advice import with_repairs
 from tilecheck.analysis.dependent import launch_order
 from tilecheck.analysis.facts import Facts
 from tilecheck.analysis.limits import int32_limits, values_in_memory
 from tilecheck.analysis.ordering import laid_out_alike, large_tiles
-from tilecheck.duplicates import merged
-from tilecheck.findings import UNSUPPORTED, premise_sites, rule_name, undecided, unneeded_unsafe, violations
+from tilecheck.findings.advice import with_repairs
+from tilecheck.findings.duplicates import merged
+from tilecheck.findings.kernels import (
+    UNSUPPORTED,
+    premise_sites,
+    rule_name,
+    undecided,
+    unneeded_unsafe,
+    violations,
+)
+from tilecheck.findings.launches import Launched, check_launches, undecided_launch, with_aliases
+from tilecheck.findings.premises import premises_of
 from tilecheck.ir.expr import Kind, render, symbols
 from tilecheck.ir.kernel import Kernel, Ownership, made_of
 from tilecheck.ir.launch import Launch
-from tilecheck.launched import Launched, check_launches, undecided_launch, with_aliases
 from tilecheck.model import (
     Diagnostic,
     KernelReport,
@@ -29,7 +37,6 @@ from tilecheck.model import (
     TrustedBlock,
     Verdict,
 )
-from tilecheck.premises import premises_of
 from tilecheck.proof.conditions import condition_text
 from tilecheck.proof.decide import Decision
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tilecheck.advice import repair, sources, updates
+from tilecheck.findings.advice import repair, sources, updates
 from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, symbols, walk
 from tilecheck.ir.kernel import Access, Effect, Kernel
 from tilecheck.model import Diagnostic, Reason, Related, Severity, Site, Witness

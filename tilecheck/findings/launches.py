@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from tilecheck.analysis.facts import Facts
 from tilecheck.dataclass import dataclass
-from tilecheck.findings import UNDECIDED, rule_name
+from tilecheck.findings.kernels import UNDECIDED, rule_name
+from tilecheck.findings.premises import launch_report
 from tilecheck.ir.kernel import Kernel
 from tilecheck.ir.launch import Launch
 from tilecheck.ir.sharing import Answers
@@ -23,7 +24,6 @@ from tilecheck.model import (
     Site,
     Witness,
 )
-from tilecheck.premises import launch_report
 from tilecheck.proof.decide import Decision
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Verdicts and findings in words, from what was decided of kernels and host functions."""
