@@ -67,6 +67,7 @@ EDGES: dict[str, set[str] | None] = {
     "tilecheck.verify": set(),  # its files have rows of their own
     "tilecheck.assumptions": set(),  # its files have rows of their own
     "tilecheck.findings": set(),  # its files have rows of their own
+    "tilecheck.history": set(),  # its files have rows of their own
     "tilecheck.__main__": {"tilecheck.cli"},
     LANGUAGE: set(),
     "tilecheck.model": set(),
@@ -82,7 +83,7 @@ EDGES: dict[str, set[str] | None] = {
     "tilecheck.options": {"tilecheck.model"},
     "tilecheck.rule": {"tilecheck.model"},
     "tilecheck.hygiene": BASE,
-    "tilecheck.fingerprint": BASE,
+    "tilecheck.history.fingerprint": BASE,
     "tilecheck.findings.wording": {"tilecheck.model", "tilecheck.ir"},
     "tilecheck.exit_codes": {
         "tilecheck.demand",
@@ -103,29 +104,29 @@ EDGES: dict[str, set[str] | None] = {
     },
     "tilecheck.uses": BASE | {"tilecheck.patches"},
     "tilecheck.packages": BASE | {"tilecheck.config"},
-    "tilecheck.baseline": {"tilecheck.fingerprint", "tilecheck.hygiene", "tilecheck.model"},
-    "tilecheck.baseline_place": set(),
-    "tilecheck.baseline_file": {
-        "tilecheck.baseline",
-        "tilecheck.baseline_place",
+    "tilecheck.history.baseline": {"tilecheck.history.fingerprint", "tilecheck.hygiene", "tilecheck.model"},
+    "tilecheck.history.baseline_location": set(),
+    "tilecheck.history.baseline_file": {
+        "tilecheck.history.baseline",
+        "tilecheck.history.baseline_location",
         "tilecheck.errors",
         "tilecheck.model",
     },
-    "tilecheck.git": {"tilecheck.errors"},
-    "tilecheck.since_config": {"tilecheck.config", "tilecheck.git"},
-    "tilecheck.since": BASE
+    "tilecheck.history.git": {"tilecheck.errors"},
+    "tilecheck.history.since_config": {"tilecheck.config", "tilecheck.history.git"},
+    "tilecheck.history.since": BASE
     | {
         "tilecheck.cache",
         "tilecheck.config",
         "tilecheck.verify.discover",
         "tilecheck.frontend",
-        "tilecheck.git",
+        "tilecheck.history.git",
         "tilecheck.verify.importers",
         "tilecheck.overlay",
         "tilecheck.packages",
         "tilecheck.parallel",
         "tilecheck.patches",
-        "tilecheck.since_config",
+        "tilecheck.history.since_config",
     },
     "tilecheck.verify.suppressions": {
         "tilecheck.errors",
@@ -165,7 +166,7 @@ EDGES: dict[str, set[str] | None] = {
     | {
         "tilecheck.demand",
         "tilecheck.exit_codes",
-        "tilecheck.fingerprint",
+        "tilecheck.history.fingerprint",
         "tilecheck.hygiene",
         "tilecheck.options",
         "tilecheck.rule",

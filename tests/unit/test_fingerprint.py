@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tilecheck.fingerprint import Identity, identities, without_layout
+from tilecheck.history.fingerprint import Identity, identities, without_layout
 from tilecheck.model import Diagnostic, Related, Severity, Site, Span
 
 CODE = """def k(x, out):

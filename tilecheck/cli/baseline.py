@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilecheck.baseline_place import default_file
 from tilecheck.cli.cache import log_problem, with_cache
 from tilecheck.cli.command import Arguments, Verb, add_cache, add_jobs
 from tilecheck.cli.crash import log_internal_errors
@@ -18,12 +17,13 @@ from tilecheck.cli.settings import add_settings, choice_of, jobs_of, settings_of
 from tilecheck.cli.streams import Streams
 from tilecheck.errors import UsageError
 from tilecheck.exit_codes import ExitCode, exit_code_of
+from tilecheck.history.baseline_location import default_file
 from tilecheck.model import Report, Severity
 from tilecheck.options import Options
 
 if TYPE_CHECKING:
-    from tilecheck.baseline import Baseline, Coverage
     from tilecheck.cli.engine import Engine
+    from tilecheck.history.baseline import Baseline, Coverage
 
 _PATHS = "a file, a directory, or file.py::kernel"
 
@@ -71,8 +71,8 @@ def add_since(parser: Arguments) -> None:
 
 def write(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> ExitCode:
     """Accept what is found now. What other paths than these hold stays as it is."""
-    from tilecheck.baseline import rewritten  # lazy
-    from tilecheck.baseline_file import update  # lazy
+    from tilecheck.history.baseline import rewritten  # lazy
+    from tilecheck.history.baseline_file import update  # lazy
 
     if not arguments.reason.strip():
         raise UsageError("no reason is given", 'say why the findings may stand: `--reason "..."`')
@@ -88,8 +88,8 @@ def write(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> Ex
 
 def prune(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> ExitCode:
     """Drop what is not found any more."""
-    from tilecheck.baseline import pruned  # lazy
-    from tilecheck.baseline_file import update  # lazy
+    from tilecheck.history.baseline import pruned  # lazy
+    from tilecheck.history.baseline_file import update  # lazy
 
     path = _file(arguments)
     _load(path)
@@ -156,8 +156,8 @@ def with_baseline(report: Report, arguments: argparse.Namespace, streams: Stream
     path = _file(arguments)
     if arguments.baseline is None and not path.is_file():
         return report
-    from tilecheck.baseline import applied, stale, with_warnings, without  # lazy: as above
-    from tilecheck.baseline_file import update  # lazy
+    from tilecheck.history.baseline import applied, stale, with_warnings, without  # lazy: as above
+    from tilecheck.history.baseline_file import update  # lazy
 
     baseline, data = _load(path)
     root = str(path.parent)
@@ -196,7 +196,7 @@ def _file(arguments: argparse.Namespace) -> Path:
 
 
 def _load(path: Path) -> tuple[Baseline, bytes]:
-    from tilecheck.baseline_file import load  # lazy
+    from tilecheck.history.baseline_file import load  # lazy
 
     return load(path)
 
@@ -209,7 +209,7 @@ def _options(arguments: argparse.Namespace) -> Options:
 
 
 def _coverage(report: Report, paths: list[str], baseline: Path) -> Coverage:
-    from tilecheck.baseline import Coverage, absolute  # lazy
+    from tilecheck.history.baseline import Coverage, absolute  # lazy
     from tilecheck.verify.discover import NO_KERNELS, split_target  # lazy
 
     targets = (split_target(path) for path in paths)

@@ -95,8 +95,8 @@ def _load() -> Cache:
     """Import what an analysis needs, without collecting garbage that is none."""
     gc.disable()
     one_thread_each()
-    import tilecheck.baseline_file  # lazy: after the reader has begun
-    import tilecheck.cache.session
+    import tilecheck.cache.session  # lazy: after the reader has begun
+    import tilecheck.history.baseline_file
     import tilecheck.proof.counterexample
     import tilecheck.verify.files
     import tilecheck.verify.pipeline
@@ -141,9 +141,9 @@ def _verify(cache: Cache, path: str, data: bytes, texts: dict[str, bytes]) -> ob
 
 def _accepted(report: Report, path: str) -> Report:
     """The report by what the project's baseline accepts, as the command line has it."""
-    from tilecheck.baseline import applied  # lazy: as above
-    from tilecheck.baseline_file import load  # lazy
-    from tilecheck.baseline_place import default_file  # lazy
+    from tilecheck.history.baseline import applied  # lazy: as above
+    from tilecheck.history.baseline_file import load  # lazy
+    from tilecheck.history.baseline_location import default_file  # lazy
 
     file = default_file(Path(path).parent)
     return applied(report, load(file)[0], str(file.parent)) if file.is_file() else report

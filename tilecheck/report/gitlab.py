@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 from tilecheck.demand import passes
-from tilecheck.fingerprint import Identity, identities
+from tilecheck.history.fingerprint import Identity, identities
 from tilecheck.model import Severity, Site
 from tilecheck.report.findings import paragraph, told
 from tilecheck.report.places import Places, kernels_in_order

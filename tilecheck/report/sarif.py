@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from tilecheck.demand import passes
 from tilecheck.exit_codes import ExitCode
-from tilecheck.fingerprint import Identity, identities
+from tilecheck.history.fingerprint import Identity, identities
 from tilecheck.hygiene import UNREADABLE_SOURCE
 from tilecheck.model import Diagnostic, KernelReport, Severity, Site, Verdict
 from tilecheck.report.findings import Owners, is_open, paragraph, told

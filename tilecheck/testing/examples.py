@@ -6,12 +6,12 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from tilecheck.baseline import Coverage, absolute, applied, stale, with_warnings
-from tilecheck.baseline_file import parse
-from tilecheck.baseline_place import FILE
 from tilecheck.config.files import read_toml
 from tilecheck.dataclass import dataclass
 from tilecheck.demand import held_to
+from tilecheck.history.baseline import Coverage, absolute, applied, stale, with_warnings
+from tilecheck.history.baseline_file import parse
+from tilecheck.history.baseline_location import FILE
 from tilecheck.model import Diagnostic, Report, Severity
 from tilecheck.options import Options
 from tilecheck.testing.expect import Expectations, read_expectations

@@ -48,7 +48,7 @@ def verify_paths(paths: OnePath | Sequence[OnePath], options: Options | None = N
     cache = _cache(options)
     if options.since is None:
         return _verify(found, options, configs, cache)
-    from tilecheck.since import narrowed  # lazy: asks git
+    from tilecheck.history.since import narrowed  # lazy: asks git
 
     left, unchanged = narrowed(found, options.since, names, configs, options.jobs)
     return replace(_verify(left, options, configs, cache), since=options.since, unchanged=unchanged)

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tilecheck.baseline import Baseline, Entry, KernelKey, Key, Recorded
-from tilecheck.baseline_place import FILE
 from tilecheck.errors import UsageError, refusal
+from tilecheck.history.baseline import Baseline, Entry, KernelKey, Key, Recorded
+from tilecheck.history.baseline_location import FILE
 from tilecheck.model import Verdict
 
 _FORMAT, _VERSION = "tilecheck_baseline", 1

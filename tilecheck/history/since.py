@@ -24,13 +24,13 @@ from tilecheck.cache.views import Views
 from tilecheck.config.patterns import absolute
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import SourceError
-from tilecheck.git import Revision, revision
+from tilecheck.history.git import Revision, revision
+from tilecheck.history.since_config import has_changed
 from tilecheck.identifiers import words_in
 from tilecheck.overlay import is_file
 from tilecheck.packages import packages_of
 from tilecheck.parallel import in_order
 from tilecheck.patches.index import patches_of
-from tilecheck.since_config import has_changed
 from tilecheck.text import Source, decode
 from tilecheck.verify.discover import Candidate, Discovery, display_path, split_target
 from tilecheck.verify.importers import launchers

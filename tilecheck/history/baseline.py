@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tilecheck.dataclass import dataclass
-from tilecheck.fingerprint import identities
+from tilecheck.history.fingerprint import identities
 from tilecheck.hygiene import NEVER_SUPPRESSED, UNDECIDED_KERNEL, stale_entry, verdict_regression
 from tilecheck.model import Diagnostic, KernelReport, Report, Severity, Site, Suppression, Verdict
 

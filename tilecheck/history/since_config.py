@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tilecheck.config.files import FILE, read_toml
-from tilecheck.git import Revision
+from tilecheck.history.git import Revision
 
 
 def has_changed(then: Revision, folders: Iterable[Path], used: Iterable[Path]) -> bool:

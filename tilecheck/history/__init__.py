@@ -1,0 +1,1 @@
+"""Comparison with earlier states: baselines, revisions of git, fingerprints of findings."""
