@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 FOLDERS = {"tilecheck": "tilecheck", "rules": "tilecheck.rules", "kernels": "tilecheck.kernels"}
 # Rooms, the longest prefix first. A module belongs to the first room that it is in.
 ROOMS = (
-    "tilecheck.jit.reference",
+    "tilecheck.reference",
     "tilecheck.analysis",
     "tilecheck.cache",
     "tilecheck.certificate",
@@ -53,7 +53,7 @@ BASE = {
 }
 # A part of the language rather than of the program: every room may use it, but for those that judge the others.
 LANGUAGE = "tilecheck.dataclass"
-ALONE = {"tilecheck.certificate", "tilecheck.jit.reference"}
+ALONE = {"tilecheck.certificate", "tilecheck.reference"}
 EVERYTHING = None
 EDGES: dict[str, set[str] | None] = {
     "tilecheck": {  # lazy: the public interface
@@ -173,7 +173,7 @@ EDGES: dict[str, set[str] | None] = {
         "tilecheck.registry",
     },
     # Shares no code with what it judges, only the name and bytes of what is not saved yet.
-    "tilecheck.jit.reference": {"tilecheck.overlay"},
+    "tilecheck.reference": {"tilecheck.overlay"},
     "tilecheck.jit": EVERYTHING,
     "tilecheck.host": BASE | {"tilecheck.ir", "tilecheck.jit", "tilecheck.proof.solver"},
     "tilecheck.verify.show": EVERYTHING,
@@ -258,7 +258,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "lsprotocol": {"tilecheck.lsp.server"},
     "pygls": {"tilecheck.lsp.server"},
     "tomli": {"tilecheck.config"},  # before Python 3.11
-    "numpy": {"tilecheck.jit", "tilecheck.jit.reference", "tilecheck.kernels", *REPLAY, *SEARCH},
+    "numpy": {"tilecheck.jit", "tilecheck.reference", "tilecheck.kernels", *REPLAY, *SEARCH},
     "cuda": {"tilecheck.jit", "tilecheck.host", "tilecheck.kernels"},
     "torch": {"tilecheck.jit", "tilecheck.kernels"},
     "triton": {"tilecheck.jit", "tilecheck.kernels"},
@@ -326,7 +326,7 @@ def _allowed(module: str, target: str) -> bool:
         return True
     if target == LANGUAGE:
         return _room(module) not in ALONE
-    if target == "tilecheck.jit.reference" or target.startswith("tilecheck.jit.reference."):
+    if target == "tilecheck.reference" or target.startswith("tilecheck.reference."):
         return module in REPLAY or EDGES[_room(module)] is EVERYTHING
     allowed = EDGES[_room(module)]
     return allowed is EVERYTHING or bool({target, _room(target)} & allowed)

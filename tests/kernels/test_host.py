@@ -18,8 +18,8 @@ import pytest
 from kernel_cases import MODULES, Array, kernels, load, poisoned, values
 
 import tilecheck
-from tilecheck.jit.reference import run
-from tilecheck.jit.reference.log import Launch
+from tilecheck.reference import run
+from tilecheck.reference.log import Launch
 
 MULTIPROCESSORS = 3  # few, so that persistent blocks have several tiles
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from kernel_cases import KERNELS, reference, values
 
-from tilecheck.jit.reference import run
-from tilecheck.jit.reference.log import Launch
+from tilecheck.reference import run
+from tilecheck.reference.log import Launch
 
 NUMBERS = np.iinfo(np.int32)
 

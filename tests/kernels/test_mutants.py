@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tilecheck.jit.reference import run
-from tilecheck.jit.reference.log import Launch, Log
+from tilecheck.reference import run
+from tilecheck.reference.log import Launch, Log
 
 MUTANTS = Path(__file__).parents[2] / "fixtures" / "cutile" / "mutants"
 

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from kernel_cases import MODULES, examples, is_poisoned, kernels
 
-from tilecheck.jit.reference import run
-from tilecheck.jit.reference.log import Launch
+from tilecheck.reference import run
+from tilecheck.reference.log import Launch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kernel_cases import Case
 
-    from tilecheck.jit.reference.log import Log
+    from tilecheck.reference.log import Log
 
     Block = tuple[int, int, int]
     Make = Callable[[], Case]

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tilecheck.jit.reference import run
-from tilecheck.jit.reference.log import Launch
+from tilecheck.reference import run
+from tilecheck.reference.log import Launch
 
 FOLDER = Path(__file__).parents[2] / "kernels" / "triton"
 MODULES = [path.stem for path in sorted(FOLDER.glob("*.py")) if path.stem != "__init__"]

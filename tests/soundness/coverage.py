@@ -23,8 +23,8 @@ from soundness_points import Points
 
 from tilecheck.ir.expr import Expr, Kind, Symbol, symbols
 from tilecheck.ir.kernel import Access, Effect, Space, block_symbol, extent_symbol
-from tilecheck.jit.reference import AccessRecord, UndefinedRecord
 from tilecheck.model import Site
+from tilecheck.reference import AccessRecord, UndefinedRecord
 
 Block = tuple[int, int, int]
 EFFECTS = {Effect.READ: "read", Effect.ATOMIC: "atomic", Effect.WRITE: "write"}

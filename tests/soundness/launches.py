@@ -17,9 +17,9 @@ import numpy as np
 
 from tilecheck.ir.expr import Expr, Kind, Symbol, children, evaluate, symbols, walk
 from tilecheck.ir.kernel import Contract, Kernel, Ownership, Param, extent_symbol, stride_symbol
-from tilecheck.jit.reference import Launch, Log, ReplayError, run
 from tilecheck.proof.concrete import Concrete, arguments, integer_arrays, kernel_expressions, launch_symbols
 from tilecheck.proof.context import Context
+from tilecheck.reference import Launch, Log, ReplayError, run
 
 Values = dict[Symbol, int | bool]
 Contents = Mapping[str, Any]  # per array its elements, per list a list of them

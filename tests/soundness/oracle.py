@@ -14,10 +14,10 @@ from soundness_texts import Reading, parsed
 
 from tilecheck.ir.expr import Kind, Symbol, symbols
 from tilecheck.ir.kernel import Kernel, extent_symbol, grid_symbol, stride_symbol
-from tilecheck.jit.reference import AccessRecord, UndefinedRecord
 from tilecheck.model import KernelReport
 from tilecheck.proof.concrete import Concrete, kernel_expressions
 from tilecheck.proof.replay_order import Happened
+from tilecheck.reference import AccessRecord, UndefinedRecord
 
 _WIDE = ("DEVICE", "SYS")
 _CHANGES = 5  # of a launch, to meet the conditions

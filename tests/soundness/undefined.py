@@ -21,8 +21,8 @@ from soundness_launches import Trial
 from soundness_points import Points
 
 from tilecheck.ir.expr import Expr, Kind, symbols
-from tilecheck.jit.reference import UndefinedRecord
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
+from tilecheck.reference import UndefinedRecord
 
 _RULES = {
     "tile-outside": ("TC302",),

@@ -140,8 +140,8 @@ _NO_EXAMPLE = (
 def run(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> ExitCode:
     """Verify, then run every example of every verified kernel and compare with what it expects."""
     from tilecheck.jit.device import missing_gpu  # lazy: loads NumPy
-    from tilecheck.jit.reference import ReplayError  # lazy
     from tilecheck.jit.run import run_example  # lazy
+    from tilecheck.reference import ReplayError  # lazy
 
     missing = None if arguments.backend == "reference" else missing_gpu()
     if arguments.backend == "gpu" and missing:

@@ -24,8 +24,8 @@ from tilecheck.jit.guard_triton import compile_guard as compile_triton_guard
 from tilecheck.jit.launch import captured
 from tilecheck.jit.layouts import Layout
 from tilecheck.jit.modules import kernel_function
-from tilecheck.jit.reference import Launch, run
 from tilecheck.jit.verdicts import record_for
+from tilecheck.reference import Launch, run
 
 
 class _Stream:

@@ -15,9 +15,9 @@ from tilecheck.jit.launch import launch
 from tilecheck.jit.layouts import Layout
 from tilecheck.jit.modules import kernel_function
 from tilecheck.jit.records import Record
-from tilecheck.jit.reference import Launch
-from tilecheck.jit.reference import run as interpret
 from tilecheck.jit.verified import verified
+from tilecheck.reference import Launch
+from tilecheck.reference import run as interpret
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from tilecheck.ir.expr import Kind, substitute, symbols, walk
 from tilecheck.ir.host import owner
 from tilecheck.ir.kernel import Kernel
 from tilecheck.ir.launch import Launch as HostLaunch
-from tilecheck.jit.reference import AccessRecord, Launch, Log, ReplayError
 from tilecheck.model import Witness
 from tilecheck.proof.benign import Flags, ordinary_launches
 from tilecheck.proof.claims import is_memory
@@ -22,6 +21,7 @@ from tilecheck.proof.fuel import Fuel
 from tilecheck.proof.judges import Judges
 from tilecheck.proof.launch_unread import is_unread
 from tilecheck.proof.launch_values import host_values
+from tilecheck.reference import AccessRecord, Launch, Log, ReplayError
 
 _LAUNCHES = 6
 _STEPS = 20_000

@@ -29,7 +29,6 @@ from math import ceil, prod
 from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import Kind, Symbol, symbols, walk
 from tilecheck.ir.kernel import Effect, Kernel, extent_symbol, grid_symbol, made_of
-from tilecheck.jit.reference import Launch, Log, NotInterpretable, ReplayError
 from tilecheck.model import Site, Witness
 from tilecheck.proof.claims import (
     deciding,
@@ -56,6 +55,7 @@ from tilecheck.proof.fuel import Fuel, OutOfFuel
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
 from tilecheck.proof.replay import at_site, seen
 from tilecheck.proof.scope import Mixture, meet_equalities, with_extents
+from tilecheck.reference import Launch, Log, NotInterpretable, ReplayError
 
 Flags = Mapping[str, int | list[int]]
 

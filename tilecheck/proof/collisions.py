@@ -15,14 +15,14 @@ import numpy as np
 from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import Expr, Kind
 from tilecheck.ir.kernel import Kernel
-from tilecheck.jit.reference import AccessRecord, Log, ReplayError
-from tilecheck.jit.reference import Launch as Run
 from tilecheck.proof.concrete import Concrete, arguments, is_admitted, launch_symbols, layouts
 from tilecheck.proof.context import Context
 from tilecheck.proof.fuel import Fuel, OutOfFuel
 from tilecheck.proof.needed import tables_of
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
 from tilecheck.proof.replay import Sighting, seen
+from tilecheck.reference import AccessRecord, Log, ReplayError
+from tilecheck.reference import Launch as Run
 
 _STATEMENTS = 2000  # of one run
 # Sizes of arrays and numbers, and of tiles, in a grid of two blocks.

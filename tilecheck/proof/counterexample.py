@@ -44,7 +44,6 @@ from tilecheck.ir.kernel import (
     grid_symbol,
     stride_symbol,
 )
-from tilecheck.jit.reference import Launch, NotInterpretable, ReplayError, StepLimit
 from tilecheck.model import Witness
 from tilecheck.proof.concrete import (
     FILLS,
@@ -66,6 +65,7 @@ from tilecheck.proof.scope import small_launches
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import Model, satisfiable
 from tilecheck.proof.witness import witness
+from tilecheck.reference import Launch, NotInterpretable, ReplayError, StepLimit
 
 _BOUNDS = (2, 3, 8, 40, 300, 5000)
 _WIDE, _WIDEST = 64, 65535  # grid extents: of ordinary launches, and of all

@@ -10,7 +10,7 @@ from tilecheck.cancellation import checkpoint
 from tilecheck.proof.work import STATEMENT, Work
 
 if TYPE_CHECKING:
-    from tilecheck.jit.reference import Launch, Log
+    from tilecheck.reference import Launch, Log
 
 _KERNEL = 60_000  # a counterexample and the launches that confirm it take a few thousand
 
@@ -35,7 +35,7 @@ class Fuel:
             OutOfFuel: the launch did not come to its end with what was left.
             ReplayError: as `run` does.
         """
-        from tilecheck.jit.reference import StepLimit  # lazy: loads NumPy
+        from tilecheck.reference import StepLimit  # lazy: loads NumPy
 
         if self.left <= 0:
             raise OutOfFuel
@@ -53,7 +53,7 @@ class Fuel:
         Raises:
             ReplayError: as `run` does.
         """
-        from tilecheck.jit.reference import ReplayError, run  # lazy: loads NumPy
+        from tilecheck.reference import ReplayError, run  # lazy: loads NumPy
 
         checkpoint()
         try:

@@ -21,8 +21,6 @@ from math import prod
 from tilecheck.ir.expr import Expr, Kind, Symbol, substitute, walk
 from tilecheck.ir.kernel import Kernel, block_symbol, extent_symbol
 from tilecheck.ir.launch import HostTensor, Launch
-from tilecheck.jit.reference import Launch as Run
-from tilecheck.jit.reference import Log, NotInterpretable, ReplayError
 from tilecheck.model import Reason
 from tilecheck.proof.benign import is_performed
 from tilecheck.proof.concrete import FILLS, Concrete, arguments, layouts, memory_name
@@ -35,6 +33,8 @@ from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 from tilecheck.proof.predicate import negation
 from tilecheck.proof.replay import Block, at_site, seen
 from tilecheck.proof.solver import Model
+from tilecheck.reference import Launch as Run
+from tilecheck.reference import Log, NotInterpretable, ReplayError
 
 _LAUNCHES = 8  # of one kernel that are looked at
 _INPUTS = 4  # of one launch that are tried, of each kind

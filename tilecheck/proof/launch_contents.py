@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from tilecheck.ir.kernel import Kernel
-from tilecheck.jit.reference import Launch, ReplayError, StepLimit
 from tilecheck.model import Witness
 from tilecheck.proof.concrete import FILLS, Concrete, arguments, integer_arrays, layouts
 from tilecheck.proof.fuel import Fuel, OutOfFuel
@@ -19,6 +18,7 @@ from tilecheck.proof.launch_contracts import Values
 from tilecheck.proof.launch_judge import Broken
 from tilecheck.proof.obligation import Disjoint, Obligation
 from tilecheck.proof.replay import Sighting, seen
+from tilecheck.reference import Launch, ReplayError, StepLimit
 
 _STEPS = 50_000
 _MOST_BLOCKS = 64

@@ -20,13 +20,13 @@ from tilecheck.ir.expr import ONE, ZERO, Expr, Kind, add, all_of, any_of, eq, le
 from tilecheck.ir.host import STRIDE
 from tilecheck.ir.kernel import Kernel
 from tilecheck.ir.launch import HostList, HostTensor, HostValue
-from tilecheck.jit.reference import AccessRecord, Launch, Log, ReplayError
 from tilecheck.model import Witness
 from tilecheck.proof.concrete import Concrete, arguments
 from tilecheck.proof.fuel import Fuel
 from tilecheck.proof.launch_judge import Broken, Judge
 from tilecheck.proof.launch_replay import block_shapes
 from tilecheck.proof.solver import Model
+from tilecheck.reference import AccessRecord, Launch, Log, ReplayError
 
 _STEPS = 50_000
 _INPUTS = 4  # that are run for one claim

@@ -16,7 +16,6 @@ import numpy as np
 
 from tilecheck.ir.expr import Symbol
 from tilecheck.ir.kernel import Kernel, extent_symbol, stride_symbol
-from tilecheck.jit.reference import AccessRecord, Launch, Log, NotInterpretable, ReplayError, StepLimit
 from tilecheck.model import Site, Witness
 from tilecheck.proof.concrete import FILLS, Concrete, arguments, integer_arrays, layouts
 from tilecheck.proof.context import Context
@@ -25,6 +24,7 @@ from tilecheck.proof.fuel import Fuel
 from tilecheck.proof.launch_judge import Broken
 from tilecheck.proof.obligation import Disjoint, Obligation
 from tilecheck.proof.replay import Block, Sighting, at_site, seen
+from tilecheck.reference import AccessRecord, Launch, Log, NotInterpretable, ReplayError, StepLimit
 
 _STEPS = 50_000
 _MOST_BLOCKS = 64

@@ -19,8 +19,6 @@ from tilecheck.ir.expr import Kind, Symbol, conjuncts, symbols
 from tilecheck.ir.host import DEFINED, EXTENT, axis_of
 from tilecheck.ir.kernel import Kernel
 from tilecheck.ir.launch import Launch
-from tilecheck.jit.reference import Call, Log, NotInterpretable, ReplayError, StepLimit
-from tilecheck.jit.reference import Launch as Run
 from tilecheck.model import Witness
 from tilecheck.proof.concrete import Concrete, arguments, is_admitted
 from tilecheck.proof.context import Context
@@ -29,6 +27,8 @@ from tilecheck.proof.launch_inputs import Inputs
 from tilecheck.proof.launch_judge import Judge, is_of_host
 from tilecheck.proof.predicate import ranges
 from tilecheck.proof.solver import Model
+from tilecheck.reference import Call, Log, NotInterpretable, ReplayError, StepLimit
+from tilecheck.reference import Launch as Run
 
 _SIZES = (21, 9, 300, 2000)  # of inputs: no multiples of tiles
 _UNLIKE = (13, 67)  # a size, and by how much each axis is longer than the one before it

@@ -18,11 +18,11 @@ import numpy as np
 from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import walk
 from tilecheck.ir.kernel import Access, Effect
-from tilecheck.jit.reference.log import AccessRecord, Log, UndefinedRecord
-from tilecheck.jit.reference.rows import row_keys
 from tilecheck.model import Site
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 from tilecheck.proof.replay_order import Happened
+from tilecheck.reference.log import AccessRecord, Log, UndefinedRecord
+from tilecheck.reference.rows import row_keys
 
 Block = tuple[int, int, int]
 Rows = np.ndarray[Any, Any]

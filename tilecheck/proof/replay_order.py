@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tilecheck.ir.kernel import ACQUIRES, RELEASES, WIDE_SCOPES
-from tilecheck.jit.reference.log import AccessRecord, Log
+from tilecheck.reference.log import AccessRecord, Log
 
 _Block = tuple[int, int, int]
 _Clock = Mapping[_Block, int]  # up to which of its accesses a block's work is known

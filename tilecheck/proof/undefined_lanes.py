@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 
 from tilecheck.ir.expr import TRUE
 from tilecheck.ir.kernel import Access, Effect, Kernel
-from tilecheck.jit.reference import Call, UndefinedRecord
 from tilecheck.model import Diagnostic, Related, Severity
 from tilecheck.proof.launch_judge import Judge
 from tilecheck.proof.launch_trials import Memory, Seen, Trial, Trials, input_text
 from tilecheck.proof.replay import at_site
+from tilecheck.reference import Call, UndefinedRecord
 
 CODE, NAME = "TC505", "undefined-lanes-stored"
 _VALUES = (100, -100)  # what undefined lanes hold, besides zeros

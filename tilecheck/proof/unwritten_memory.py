@@ -18,11 +18,11 @@ from tilecheck.ir.expr import Expr, Kind, Symbol, substitute, sym, symbols, walk
 from tilecheck.ir.host import ARGUMENT, DEFINED, DEVICE, OPAQUE, RAISED, owner
 from tilecheck.ir.kernel import Access, Effect, Kernel, extent_symbol, made_of
 from tilecheck.ir.launch import HostTensor, Launch
-from tilecheck.jit.reference import AccessRecord
 from tilecheck.model import Diagnostic, Related, Severity
 from tilecheck.proof.launch_judge import Judge
 from tilecheck.proof.launch_trials import Memory, Seen, Trial, Trials, input_text
 from tilecheck.proof.replay import at_site
+from tilecheck.reference import AccessRecord
 
 USED, USED_NAME = "TC503", "unwritten-memory-used"
 LEFT, LEFT_NAME = "TC504", "output-partly-written"

@@ -104,7 +104,7 @@ def preload() -> None:
     for name in ("frontend.byte_spans", "frontend.launches", "proof.launch_windows", "proof.completeness"):
         importlib.import_module(f"tilecheck.{name}")  # the reading of host code, and what its launches need
     for name in (
-        "jit.reference.running",
+        "reference.running",
         "proof.benign",
         "assumptions.initial_values",
         "assumptions.host_contracts",

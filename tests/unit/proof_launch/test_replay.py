@@ -9,10 +9,10 @@ import pytest
 
 from tilecheck.ir.expr import TRUE, le, lt, mul
 from tilecheck.ir.kernel import Effect, Space
-from tilecheck.jit.reference.log import AccessRecord, Log, UndefinedRecord
 from tilecheck.model import Site, Span
 from tilecheck.proof.obligation import Between, Holds
 from tilecheck.proof.replay import Layout, seen
+from tilecheck.reference.log import AccessRecord, Log, UndefinedRecord
 
 STORE, LOAD = Site("k.py", Span(100, 120)), Site("k.py", Span(200, 220))
 LAYOUTS = {"out": (Layout((8, 8), (8, 1)),)}

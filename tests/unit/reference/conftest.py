@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tilecheck.jit.reference import Launch, Log, run
+from tilecheck.reference import Launch, Log, run
 
 HEADER = "import math\nimport operator\nimport cuda.tile as ct\n\nConstInt = ct.Constant[int]\n\n"
 

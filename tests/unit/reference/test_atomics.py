@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tilecheck.jit.reference import NotInterpretable
+from tilecheck.reference import NotInterpretable
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_a_block_that_waits_for_ever_meets_the_step_limit(execute):
             while ct.atomic_cas(x, 0, 1, 2) != 1:
                 pass
         """
-    from tilecheck.jit.reference import StepLimit
+    from tilecheck.reference import StepLimit
 
     with pytest.raises(StepLimit):
         execute(text, x=np.zeros(1, np.int32), max_steps=500)

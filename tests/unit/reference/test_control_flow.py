@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tilecheck.jit.reference import NotInterpretable, StepLimit
+from tilecheck.reference import NotInterpretable, StepLimit
 
 
 @pytest.fixture

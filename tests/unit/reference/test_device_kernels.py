@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tilecheck.jit.reference import Launch, Log, run
+from tilecheck.reference import Launch, Log, run
 
 PATH = Path(__file__).with_name("device_kernels.py")
 

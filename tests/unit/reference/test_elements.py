@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tilecheck.jit.reference import NotInterpretable
+from tilecheck.reference import NotInterpretable
 
 
 def test_gather_broadcasts_indices_and_pads_what_is_outside(execute):

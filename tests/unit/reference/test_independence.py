@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-import tilecheck.jit.reference
+import tilecheck.reference
 
-FILES = sorted(Path(tilecheck.jit.reference.__file__).parent.rglob("*.py"))
+FILES = sorted(Path(tilecheck.reference.__file__).parent.rglob("*.py"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -26,7 +26,7 @@ def test_it_imports_its_own_package_numpy_and_the_standard_library(path):
         for name in names:
             root = name.partition(".")[0]
             # The overlay holds bytes by the names of files, and knows nothing of what they say.
-            own = name.startswith("tilecheck.jit.reference") or name == "tilecheck.overlay"
+            own = name.startswith("tilecheck.reference") or name == "tilecheck.overlay"
             assert own or root == "numpy" or root in sys.stdlib_module_names
             assert root not in ("importlib", "runpy", "inspect", "subprocess", "pickle")
 

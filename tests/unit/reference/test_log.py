@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tilecheck.jit.reference import Launch, run
+from tilecheck.reference import Launch, run
 
 BODY = (
     "import cuda.tile as ct\n# größe ✓ 🎈\n@ct.kernel\ndef k(x, y):\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tilecheck.jit.reference import Launch, NotInterpretable, run
+from tilecheck.reference import Launch, NotInterpretable, run
 
 STORE = "    ct.store(out, (0,), {})\n"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tilecheck.jit.reference import Launch, run
+from tilecheck.reference import Launch, run
 
 PATH = Path(__file__).with_name("triton_kernels.py").as_posix()
 
