@@ -7,13 +7,13 @@ from typing import Any
 
 from tilecheck.reference.arithmetic import binary, logical_not, unary
 from tilecheck.reference.comparisons import compare
-from tilecheck.reference.interpreter import Interpreter
+from tilecheck.reference.interpret.interpreter import Interpreter
+from tilecheck.reference.interpret.parameters import bind_parameters
+from tilecheck.reference.interpret.python_functions import BUILTINS
 from tilecheck.reference.language import ABSENT, Language
 from tilecheck.reference.machine import Machine
 from tilecheck.reference.operations import METHODS
 from tilecheck.reference.ops_math import matmul
-from tilecheck.reference.parameters import bind_parameters
-from tilecheck.reference.python_functions import BUILTINS
 from tilecheck.reference.values import Method, cast, harden, truth
 
 

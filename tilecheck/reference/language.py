@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tilecheck.reference.machine import Machine
 
 if TYPE_CHECKING:
-    from tilecheck.reference.interpreter import Interpreter
+    from tilecheck.reference.interpret.interpreter import Interpreter
     from tilecheck.reference.values import Closure
 
 ABSENT = object()  # what `attribute` and `item` give where the shared lookup is to decide

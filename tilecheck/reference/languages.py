@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from tilecheck.reference.cutile import CUTILE
-from tilecheck.reference.interpreter import Interpreter
+from tilecheck.reference.interpret.interpreter import Interpreter
 from tilecheck.reference.language import Language
 from tilecheck.reference.machine import Reject
 from tilecheck.reference.operations import OPERATIONS

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tilecheck.reference.attributes import static_attribute
-from tilecheck.reference.calls import invoke, run_function
 from tilecheck.reference.cutile import CUTILE
-from tilecheck.reference.entry import find_kernel
-from tilecheck.reference.expressions import evaluate
-from tilecheck.reference.interpreter import Interpreter
+from tilecheck.reference.interpret.attributes import static_attribute
+from tilecheck.reference.interpret.calls import invoke, run_function
+from tilecheck.reference.interpret.entry import find_kernel
+from tilecheck.reference.interpret.expressions import evaluate
+from tilecheck.reference.interpret.interpreter import Interpreter
+from tilecheck.reference.interpret.statements import execute
 from tilecheck.reference.languages import language_of
 from tilecheck.reference.log import Launch, Log, NotInterpretable, ReplayError
 from tilecheck.reference.machine import Abandoned, Machine, Reject
-from tilecheck.reference.statements import execute
 
 
 def run_launch(launch: Launch, *, record: bool = True) -> Log:

@@ -27,7 +27,7 @@ from tilecheck.reference.dtypes import (
 from tilecheck.reference.machine import Reject
 
 if TYPE_CHECKING:
-    from tilecheck.reference.modules import Module
+    from tilecheck.reference.interpret.modules import Module
 
 MAX_TILE_ELEMENTS = 1 << 22
 

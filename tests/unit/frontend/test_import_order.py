@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tilecheck import verify_paths
-from tilecheck.reference.attributes import static_attribute
-from tilecheck.reference.modules import Modules
+from tilecheck.reference.interpret.attributes import static_attribute
+from tilecheck.reference.interpret.modules import Modules
 
 HEAD = "import triton\nimport triton.language as tl\n"
 KERNEL = "\n\n@triton.jit\ndef k(out):\n    tl.store(out + tl.program_id(0) // D, 1.0)\n"

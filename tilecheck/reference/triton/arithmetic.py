@@ -16,7 +16,7 @@ import numpy as np
 from tilecheck.reference import arithmetic, comparisons
 from tilecheck.reference.arithmetic import COMPARISONS, DIVISIONS, wrap
 from tilecheck.reference.dtypes import BOOL, FLOAT32, Category, Data, DType, round_float
-from tilecheck.reference.interpreter import Interpreter
+from tilecheck.reference.interpret.interpreter import Interpreter
 from tilecheck.reference.machine import Machine, Reject
 from tilecheck.reference.triton.dtypes import (
     BlockType,

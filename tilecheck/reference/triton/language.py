@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tilecheck.reference.dtypes import DType
-from tilecheck.reference.interpreter import Interpreter
+from tilecheck.reference.interpret.interpreter import Interpreter
+from tilecheck.reference.interpret.python_functions import BUILTINS
 from tilecheck.reference.language import ABSENT, Language
 from tilecheck.reference.machine import Machine, Reject
-from tilecheck.reference.python_functions import BUILTINS
 from tilecheck.reference.triton import arithmetic
 from tilecheck.reference.triton.dtypes import BlockType, PointerType, type_attribute
 from tilecheck.reference.triton.namespaces import has_attribute, make_range

@@ -8,8 +8,8 @@ from typing import Any
 
 from tilecheck.reference.arithmetic import binary, unary
 from tilecheck.reference.dtypes import BOOL, FLOAT32, INT32, dtype_of_constant, promote
+from tilecheck.reference.interpret.namespaces import constant_function
 from tilecheck.reference.machine import Machine, Reject
-from tilecheck.reference.namespaces import constant_function
 from tilecheck.reference.values import (
     ArrayList,
     Operation,

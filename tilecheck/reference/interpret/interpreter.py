@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol
 
+from tilecheck.reference.interpret.modules import Module, Modules
 from tilecheck.reference.language import Language
 from tilecheck.reference.machine import Machine, Place, Reject
-from tilecheck.reference.modules import Module, Modules
 from tilecheck.reference.values import Frame
 
 OPERATION_ERRORS = (TypeError, ValueError, IndexError, KeyError, OverflowError, ZeroDivisionError)

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tilecheck.reference.attributes import attribute_of, item_of
 from tilecheck.reference.dtypes import DType
-from tilecheck.reference.interpreter import Interpreter, unsupported
+from tilecheck.reference.interpret.attributes import attribute_of, item_of
+from tilecheck.reference.interpret.interpreter import Interpreter, unsupported
+from tilecheck.reference.interpret.scopes import stored_names
 from tilecheck.reference.machine import Reject
-from tilecheck.reference.scopes import stored_names
 from tilecheck.reference.values import (
     Frame,
     Opaque,

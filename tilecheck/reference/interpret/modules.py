@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from tilecheck.overlay import is_file
+from tilecheck.reference.interpret.scopes import stored_names
+from tilecheck.reference.interpret.source import KEPT, SourceFile, read_source
 from tilecheck.reference.machine import Reject
-from tilecheck.reference.scopes import stored_names
-from tilecheck.reference.source import KEPT, SourceFile, read_source
 from tilecheck.reference.values import Closure, Frame, Namespace, Opaque, UserClass
 
 KNOWN_MODULES = frozenset(

@@ -7,11 +7,11 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tilecheck.reference.calls import context_manager, frame_of
-from tilecheck.reference.expressions import assign, lookup, operate
-from tilecheck.reference.interpreter import Interpreter, Signal, unsupported
+from tilecheck.reference.interpret.calls import context_manager, frame_of
+from tilecheck.reference.interpret.expressions import assign, lookup, operate
+from tilecheck.reference.interpret.interpreter import Interpreter, Signal, unsupported
+from tilecheck.reference.interpret.scopes import branch_names, contains_return, falls_through
 from tilecheck.reference.machine import Reject
-from tilecheck.reference.scopes import branch_names, contains_return, falls_through
 from tilecheck.reference.values import (
     Closure,
     ContextManager,

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilecheck.reference.dtypes import DType
-from tilecheck.reference.interpreter import OPERATION_ERRORS, Interpreter
+from tilecheck.reference.interpret.interpreter import OPERATION_ERRORS, Interpreter
+from tilecheck.reference.interpret.scopes import own_names, parameter_names
 from tilecheck.reference.machine import Reject
-from tilecheck.reference.scopes import own_names, parameter_names
 from tilecheck.reference.values import (
     Closure,
     ContextManager,

@@ -7,11 +7,11 @@ import functools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tilecheck.reference.interpreter import Interpreter
+from tilecheck.reference.interpret.interpreter import Interpreter
+from tilecheck.reference.interpret.modules import Module
+from tilecheck.reference.interpret.scopes import own_names, stored_names
+from tilecheck.reference.interpret.source import KEPT, SourceFile
 from tilecheck.reference.machine import Reject
-from tilecheck.reference.modules import Module
-from tilecheck.reference.scopes import own_names, stored_names
-from tilecheck.reference.source import KEPT, SourceFile
 from tilecheck.reference.values import Closure, Frame
 
 _Path = tuple[ast.FunctionDef, ...]

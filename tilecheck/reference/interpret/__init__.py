@@ -1,0 +1,1 @@
+"""The interpreter of kernels: statements, expressions, calls, names and modules."""
