@@ -22,7 +22,7 @@ from tilecheck.model import Site
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 from tilecheck.proof.replay_order import Happened
 from tilecheck.reference.log import AccessRecord, Log, UndefinedRecord
-from tilecheck.reference.rows import row_keys
+from tilecheck.reference.values.rows import row_keys
 
 Block = tuple[int, int, int]
 Rows = np.ndarray[Any, Any]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tilecheck.reference.arithmetic import binary, logical_not, unary
-from tilecheck.reference.comparisons import compare
 from tilecheck.reference.interpret.interpreter import Interpreter
 from tilecheck.reference.interpret.parameters import bind_parameters
 from tilecheck.reference.interpret.python_functions import BUILTINS
@@ -14,7 +12,9 @@ from tilecheck.reference.language import ABSENT, Language
 from tilecheck.reference.machine import Machine
 from tilecheck.reference.operations import METHODS
 from tilecheck.reference.ops_math import matmul
-from tilecheck.reference.values import Method, cast, harden, truth
+from tilecheck.reference.values.arithmetic import binary, logical_not, unary
+from tilecheck.reference.values.comparisons import compare
+from tilecheck.reference.values.values import Method, cast, harden, truth
 
 
 def _boolean(interpreter: Interpreter, operands: Iterator[Any], stop_at: bool) -> Any:

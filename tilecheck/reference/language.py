@@ -11,7 +11,7 @@ from tilecheck.reference.machine import Machine
 
 if TYPE_CHECKING:
     from tilecheck.reference.interpret.interpreter import Interpreter
-    from tilecheck.reference.values import Closure
+    from tilecheck.reference.values.values import Closure
 
 ABSENT = object()  # what `attribute` and `item` give where the shared lookup is to decide
 

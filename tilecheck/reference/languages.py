@@ -11,7 +11,7 @@ from tilecheck.reference.machine import Reject
 from tilecheck.reference.operations import OPERATIONS
 from tilecheck.reference.triton.language import TRITON
 from tilecheck.reference.triton.namespaces import DECORATORS
-from tilecheck.reference.values import Closure
+from tilecheck.reference.values.values import Closure
 
 
 def language_of(interpreter: Interpreter, kernel: Closure) -> Language:

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from tilecheck.reference.lanes import Lanes, element_lanes, raw_lanes, update_lanes
 from tilecheck.reference.machine import Machine, Reject
-from tilecheck.reference.memory import Order
 from tilecheck.reference.operations import METHODS, OPERATIONS
 from tilecheck.reference.ops_memory import memory_order as checked_order
 from tilecheck.reference.ops_memory import require_array, view_window
-from tilecheck.reference.values import EnumMember, Operation, RawMemory, Tile, TiledView, as_index, cast
-from tilecheck.reference.windows import update_window
+from tilecheck.reference.values.lanes import Lanes, element_lanes, raw_lanes, update_lanes
+from tilecheck.reference.values.memory import Order
+from tilecheck.reference.values.values import EnumMember, Operation, RawMemory, Tile, TiledView, as_index, cast
+from tilecheck.reference.values.windows import update_window
 
 _ACQ_REL = EnumMember("MemoryOrder", "ACQ_REL")
 _DEVICE = EnumMember("MemoryScope", "DEVICE")

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from tilecheck.reference.dtypes import INT32
-from tilecheck.reference.lanes import advanced_lanes, element_lanes, raw_lanes, read_lanes, write_lanes
 from tilecheck.reference.machine import Machine, Reject
-from tilecheck.reference.memory import Order, slice_array
 from tilecheck.reference.operations import method, operation
-from tilecheck.reference.values import (
+from tilecheck.reference.values.dtypes import INT32
+from tilecheck.reference.values.lanes import advanced_lanes, element_lanes, raw_lanes, read_lanes, write_lanes
+from tilecheck.reference.values.memory import Order, slice_array
+from tilecheck.reference.values.values import (
     Array,
     EnumMember,
     IndexSlice,
@@ -27,7 +27,7 @@ from tilecheck.reference.values import (
     scalar,
     tile_shape,
 )
-from tilecheck.reference.windows import read_window, window, write_window
+from tilecheck.reference.values.windows import read_window, window, write_window
 
 _UNDETERMINED = EnumMember("PaddingMode", "UNDETERMINED")
 _WEAK = EnumMember("MemoryOrder", "WEAK")

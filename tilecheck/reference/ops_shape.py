@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from tilecheck.reference.arithmetic import binary
-from tilecheck.reference.bits import from_bits, pack, to_bits, unpack
-from tilecheck.reference.dtypes import BOOL, INT32, UINT8, DType, promote
 from tilecheck.reference.machine import Machine, Reject
 from tilecheck.reference.operations import method, operation
-from tilecheck.reference.values import (
+from tilecheck.reference.values.arithmetic import binary
+from tilecheck.reference.values.bits import from_bits, pack, to_bits, unpack
+from tilecheck.reference.values.dtypes import BOOL, INT32, UINT8, DType, promote
+from tilecheck.reference.values.values import (
     Tile,
     as_index,
     as_int,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tilecheck.reference.rows import row_keys
+from tilecheck.reference.values.rows import row_keys
 
 WIDEST = 2**62
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from tilecheck.reference.dtypes import DType
 from tilecheck.reference.interpret.interpreter import Interpreter
 from tilecheck.reference.interpret.modules import Module
 from tilecheck.reference.interpret.namespaces import constant_function, dtype_attribute, namespace_attribute
 from tilecheck.reference.language import ABSENT
 from tilecheck.reference.machine import Reject
-from tilecheck.reference.memory import member
-from tilecheck.reference.values import (
+from tilecheck.reference.values.dtypes import DType
+from tilecheck.reference.values.memory import member
+from tilecheck.reference.values.values import (
     Array,
     ArrayList,
     EnumMember,

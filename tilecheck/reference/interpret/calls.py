@@ -7,11 +7,11 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from tilecheck.reference.dtypes import DType
 from tilecheck.reference.interpret.interpreter import OPERATION_ERRORS, Interpreter
 from tilecheck.reference.interpret.scopes import own_names, parameter_names
 from tilecheck.reference.machine import Reject
-from tilecheck.reference.values import (
+from tilecheck.reference.values.dtypes import DType
+from tilecheck.reference.values.values import (
     Closure,
     ContextManager,
     Frame,

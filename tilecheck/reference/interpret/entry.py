@@ -12,7 +12,7 @@ from tilecheck.reference.interpret.modules import Module
 from tilecheck.reference.interpret.scopes import own_names, stored_names
 from tilecheck.reference.interpret.source import KEPT, SourceFile
 from tilecheck.reference.machine import Reject
-from tilecheck.reference.values import Closure, Frame
+from tilecheck.reference.values.values import Closure, Frame
 
 _Path = tuple[ast.FunctionDef, ...]
 _FOLDED = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.If, ast.For, ast.While, ast.Import, ast.ImportFrom)

@@ -6,12 +6,12 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tilecheck.reference.dtypes import DType
 from tilecheck.reference.interpret.attributes import attribute_of, item_of
 from tilecheck.reference.interpret.interpreter import Interpreter, unsupported
 from tilecheck.reference.interpret.scopes import stored_names
 from tilecheck.reference.machine import Reject
-from tilecheck.reference.values import (
+from tilecheck.reference.values.dtypes import DType
+from tilecheck.reference.values.values import (
     Frame,
     Opaque,
     Operation,

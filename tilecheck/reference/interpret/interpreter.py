@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from tilecheck.reference.interpret.modules import Module, Modules
 from tilecheck.reference.language import Language
 from tilecheck.reference.machine import Machine, Place, Reject
-from tilecheck.reference.values import Frame
+from tilecheck.reference.values.values import Frame
 
 OPERATION_ERRORS = (TypeError, ValueError, IndexError, KeyError, OverflowError, ZeroDivisionError)
 

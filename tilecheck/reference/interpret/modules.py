@@ -18,7 +18,7 @@ from tilecheck.overlay import is_file
 from tilecheck.reference.interpret.scopes import stored_names
 from tilecheck.reference.interpret.source import KEPT, SourceFile, read_source
 from tilecheck.reference.machine import Reject
-from tilecheck.reference.values import Closure, Frame, Namespace, Opaque, UserClass
+from tilecheck.reference.values.values import Closure, Frame, Namespace, Opaque, UserClass
 
 KNOWN_MODULES = frozenset(
     {

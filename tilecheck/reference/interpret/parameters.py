@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from tilecheck.reference.dtypes import FLOAT32, INT32, INT64, DType, dtype_of_numpy
 from tilecheck.reference.interpret.interpreter import Interpreter
 from tilecheck.reference.interpret.modules import Module
 from tilecheck.reference.interpret.scopes import parameter_names
 from tilecheck.reference.machine import Reject
-from tilecheck.reference.values import Array, ArrayList, Closure, Tile, TypeMark, harden, scalar
+from tilecheck.reference.values.dtypes import FLOAT32, INT32, INT64, DType, dtype_of_numpy
+from tilecheck.reference.values.values import Array, ArrayList, Closure, Tile, TypeMark, harden, scalar
 
 
 @dataclass(frozen=True, slots=True)

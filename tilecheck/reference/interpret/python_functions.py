@@ -6,11 +6,11 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tilecheck.reference.arithmetic import binary, unary
-from tilecheck.reference.dtypes import BOOL, FLOAT32, INT32, dtype_of_constant, promote
 from tilecheck.reference.interpret.namespaces import constant_function
 from tilecheck.reference.machine import Machine, Reject
-from tilecheck.reference.values import (
+from tilecheck.reference.values.arithmetic import binary, unary
+from tilecheck.reference.values.dtypes import BOOL, FLOAT32, INT32, dtype_of_constant, promote
+from tilecheck.reference.values.values import (
     ArrayList,
     Operation,
     Range,

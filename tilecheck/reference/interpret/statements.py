@@ -12,7 +12,7 @@ from tilecheck.reference.interpret.expressions import assign, lookup, operate
 from tilecheck.reference.interpret.interpreter import Interpreter, Signal, unsupported
 from tilecheck.reference.interpret.scopes import branch_names, contains_return, falls_through
 from tilecheck.reference.machine import Reject
-from tilecheck.reference.values import (
+from tilecheck.reference.values.values import (
     Closure,
     ContextManager,
     Frame,

@@ -13,9 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from tilecheck.reference import arithmetic, comparisons
-from tilecheck.reference.arithmetic import COMPARISONS, DIVISIONS, wrap
-from tilecheck.reference.dtypes import BOOL, FLOAT32, Category, Data, DType, round_float
 from tilecheck.reference.interpret.interpreter import Interpreter
 from tilecheck.reference.machine import Machine, Reject
 from tilecheck.reference.triton.dtypes import (
@@ -36,7 +33,10 @@ from tilecheck.reference.triton.values import (
     to_tensor,
     truth,
 )
-from tilecheck.reference.values import Tile, cast, describe, is_constant
+from tilecheck.reference.values import arithmetic, comparisons
+from tilecheck.reference.values.arithmetic import COMPARISONS, DIVISIONS, wrap
+from tilecheck.reference.values.dtypes import BOOL, FLOAT32, Category, Data, DType, round_float
+from tilecheck.reference.values.values import Tile, cast, describe, is_constant
 
 _NUMPY: dict[str, Callable[[Data, Data], Data]] = {
     "add": np.add,

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tilecheck.reference.dtypes import (
+from tilecheck.reference.machine import Reject
+from tilecheck.reference.values.dtypes import (
     BFLOAT16,
     BOOL,
     DTYPES,
@@ -19,8 +20,7 @@ from tilecheck.reference.dtypes import (
     Category,
     DType,
 )
-from tilecheck.reference.machine import Reject
-from tilecheck.reference.values import Operation
+from tilecheck.reference.values.values import Operation
 
 UINT32 = DTYPES["uint32"]
 UINT64 = DTYPES["uint64"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecheck.reference.dtypes import DType
 from tilecheck.reference.interpret.interpreter import Interpreter
 from tilecheck.reference.interpret.python_functions import BUILTINS
 from tilecheck.reference.language import ABSENT, Language
@@ -24,7 +23,8 @@ from tilecheck.reference.triton.values import (
     to_tensor,
     truth,
 )
-from tilecheck.reference.values import Method, Operation, Tile, describe
+from tilecheck.reference.values.dtypes import DType
+from tilecheck.reference.values.values import Method, Operation, Tile, describe
 
 
 def _attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecheck.reference.dtypes import INT32, DType
 from tilecheck.reference.machine import Machine, Reject
 from tilecheck.reference.triton import ops_block, ops_math, ops_memory, ops_random, ops_reduce, ops_shape
 from tilecheck.reference.triton.arithmetic import ceiling_division
@@ -17,7 +16,8 @@ from tilecheck.reference.triton.dtypes import (
 )
 from tilecheck.reference.triton.operations import OPERATIONS
 from tilecheck.reference.triton.values import MAX_ELEMENTS, flatten_shape, runtime_int, static_int
-from tilecheck.reference.values import (
+from tilecheck.reference.values.dtypes import INT32, DType
+from tilecheck.reference.values.values import (
     Namespace,
     Opaque,
     Operation,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from tilecheck.reference.values import Operation
+from tilecheck.reference.values.values import Operation
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 

@@ -8,17 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tilecheck.reference.dtypes import BOOL, INT64, Data
-from tilecheck.reference.lanes import (
-    Lanes,
-    active_lanes,
-    element_lanes,
-    read_lanes,
-    update_lanes,
-    write_lanes,
-)
 from tilecheck.reference.machine import Machine, Reject
-from tilecheck.reference.memory import Order
 from tilecheck.reference.ops_atomic import CHANGES
 from tilecheck.reference.triton.arithmetic import convert
 from tilecheck.reference.triton.operations import METHODS, method, operation
@@ -32,7 +22,17 @@ from tilecheck.reference.triton.values import (
     runtime_int,
     static_int,
 )
-from tilecheck.reference.values import Operation, Tile, describe
+from tilecheck.reference.values.dtypes import BOOL, INT64, Data
+from tilecheck.reference.values.lanes import (
+    Lanes,
+    active_lanes,
+    element_lanes,
+    read_lanes,
+    update_lanes,
+    write_lanes,
+)
+from tilecheck.reference.values.memory import Order
+from tilecheck.reference.values.values import Operation, Tile, describe
 
 _LEAST_BITS = 128  # of the last dimension of a descriptor's block
 

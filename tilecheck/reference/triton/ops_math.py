@@ -8,7 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from tilecheck.reference.dtypes import (
+from tilecheck.reference.machine import Machine, Reject
+from tilecheck.reference.triton import arithmetic
+from tilecheck.reference.triton.arithmetic import absolute, binary, ceiling_division, runtime_binary
+from tilecheck.reference.triton.dtypes import UINT32, UINT64
+from tilecheck.reference.triton.operations import MEMBERS, operation
+from tilecheck.reference.triton.values import as_tensor, operand
+from tilecheck.reference.values.dtypes import (
     BOOL,
     DTYPES,
     FLOAT32,
@@ -19,13 +25,7 @@ from tilecheck.reference.dtypes import (
     DType,
     round_float,
 )
-from tilecheck.reference.machine import Machine, Reject
-from tilecheck.reference.triton import arithmetic
-from tilecheck.reference.triton.arithmetic import absolute, binary, ceiling_division, runtime_binary
-from tilecheck.reference.triton.dtypes import UINT32, UINT64
-from tilecheck.reference.triton.operations import MEMBERS, operation
-from tilecheck.reference.triton.values import as_tensor, operand
-from tilecheck.reference.values import Operation, Tile, cast, describe, is_constant
+from tilecheck.reference.values.values import Operation, Tile, cast, describe, is_constant
 
 _vector = np.frompyfunc
 

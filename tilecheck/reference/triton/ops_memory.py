@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from tilecheck.reference.dtypes import BFLOAT16, BOOL, FLOAT16
-from tilecheck.reference.lanes import Lanes, active_lanes, read_lanes, update_lanes, write_lanes
 from tilecheck.reference.machine import Machine, Reject
-from tilecheck.reference.memory import Order
 from tilecheck.reference.ops_atomic import CHANGES
 from tilecheck.reference.triton.arithmetic import convert
 from tilecheck.reference.triton.dtypes import PointerType
 from tilecheck.reference.triton.operations import operation
 from tilecheck.reference.triton.ops_block import load_block, store_block
 from tilecheck.reference.triton.values import BlockPointer, Pointer, as_mask, as_tensor, require_size, truth
-from tilecheck.reference.values import Array, Tile, describe
+from tilecheck.reference.values.dtypes import BFLOAT16, BOOL, FLOAT16
+from tilecheck.reference.values.lanes import Lanes, active_lanes, read_lanes, update_lanes, write_lanes
+from tilecheck.reference.values.memory import Order
+from tilecheck.reference.values.values import Array, Tile, describe
 
 _ORDERS = {"relaxed": "RELAXED", "acquire": "ACQUIRE", "release": "RELEASE", "acq_rel": "ACQ_REL"}
 _VOLATILE = Order("RELAXED", "DEVICE")  # it may see what another block wrote, in no order

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from tilecheck.reference.dtypes import FLOAT32, INT32, Data
 from tilecheck.reference.machine import Machine, Reject
 from tilecheck.reference.triton.dtypes import UINT32, UINT64
 from tilecheck.reference.triton.operations import operation
 from tilecheck.reference.triton.values import as_tensor, static_int
-from tilecheck.reference.values import Tile, cast, describe
+from tilecheck.reference.values.dtypes import FLOAT32, INT32, Data
+from tilecheck.reference.values.values import Tile, cast, describe
 
 _KEY_A, _KEY_B = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
 _ROUND_A, _ROUND_B = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)

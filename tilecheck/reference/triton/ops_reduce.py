@@ -7,8 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from tilecheck.reference.arithmetic import wrap
-from tilecheck.reference.dtypes import (
+from tilecheck.reference.machine import Machine, Reject
+from tilecheck.reference.triton.arithmetic import runtime_binary
+from tilecheck.reference.triton.dtypes import UINT32, bits_of, is_integer, is_signed
+from tilecheck.reference.triton.operations import operation
+from tilecheck.reference.triton.values import as_mask, as_tensor, block_shape, require_size, static_int
+from tilecheck.reference.values.arithmetic import wrap
+from tilecheck.reference.values.dtypes import (
     FLOAT16,
     FLOAT32,
     FLOAT64,
@@ -18,12 +23,7 @@ from tilecheck.reference.dtypes import (
     DType,
     round_float,
 )
-from tilecheck.reference.machine import Machine, Reject
-from tilecheck.reference.triton.arithmetic import runtime_binary
-from tilecheck.reference.triton.dtypes import UINT32, bits_of, is_integer, is_signed
-from tilecheck.reference.triton.operations import operation
-from tilecheck.reference.triton.values import as_mask, as_tensor, block_shape, require_size, static_int
-from tilecheck.reference.values import Tile, cast, describe
+from tilecheck.reference.values.values import Tile, cast, describe
 
 _Group = tuple[Tile, ...]
 _Combine = Callable[[_Group, _Group], _Group]

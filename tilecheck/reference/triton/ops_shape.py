@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from tilecheck.reference.bits import from_bits, to_bits
-from tilecheck.reference.dtypes import BOOL, INT32, DType
 from tilecheck.reference.machine import Machine, Reject
 from tilecheck.reference.triton.arithmetic import convert, select
 from tilecheck.reference.triton.dtypes import PointerType
@@ -25,7 +23,9 @@ from tilecheck.reference.triton.values import (
     to_tensor,
     truth,
 )
-from tilecheck.reference.values import Tile, describe, scalar
+from tilecheck.reference.values.bits import from_bits, to_bits
+from tilecheck.reference.values.dtypes import BOOL, INT32, DType
+from tilecheck.reference.values.values import Tile, describe, scalar
 
 
 def require_dtype(value: Any) -> DType:

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from tilecheck.reference.dtypes import BOOL, FLOAT32, INT32, INT64, DType, dtype_of_numpy
 from tilecheck.reference.interpret.interpreter import Interpreter
 from tilecheck.reference.interpret.modules import Module
 from tilecheck.reference.interpret.scopes import parameter_names
 from tilecheck.reference.machine import Reject
 from tilecheck.reference.triton.dtypes import UINT64, dtype_from_text, is_integer
 from tilecheck.reference.triton.values import HostDescriptor, Pointer, block_shape
-from tilecheck.reference.values import Array, Closure, Tile, TypeMark, scalar
+from tilecheck.reference.values.dtypes import BOOL, FLOAT32, INT32, INT64, DType, dtype_of_numpy
+from tilecheck.reference.values.values import Array, Closure, Tile, TypeMark, scalar
 
 _CONSTANT = "constexpr"
 _MOST_MADE = 1 << 24  # elements of one array

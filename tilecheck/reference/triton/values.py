@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from tilecheck.reference.dtypes import BOOL, Category, Data, DType
 from tilecheck.reference.machine import Reject
 from tilecheck.reference.triton.dtypes import bits_of, type_of_constant
-from tilecheck.reference.values import Array, Tile, cast, describe, is_constant, scalar
+from tilecheck.reference.values.dtypes import BOOL, Category, Data, DType
+from tilecheck.reference.values.values import Array, Tile, cast, describe, is_constant, scalar
 
 MAX_ELEMENTS = 1 << 20  # of one tensor, as the compiler has it
 

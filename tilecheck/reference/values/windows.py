@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from tilecheck.reference.dtypes import INT32, Data, DType
 from tilecheck.reference.machine import Machine, Reject
-from tilecheck.reference.memory import Order, writable
-from tilecheck.reference.values import Array, Tile, as_int
+from tilecheck.reference.values.dtypes import INT32, Data, DType
+from tilecheck.reference.values.memory import Order, writable
+from tilecheck.reference.values.values import Array, Tile, as_int
 
 _PADDING = {
     "ZERO": 0.0,

@@ -5,10 +5,18 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from tilecheck.reference.arithmetic import binary, logical_not
-from tilecheck.reference.dtypes import DType
 from tilecheck.reference.machine import Machine, Reject
-from tilecheck.reference.values import EnumMember, Opaque, Tile, describe, is_constant, static_items, truth
+from tilecheck.reference.values.arithmetic import binary, logical_not
+from tilecheck.reference.values.dtypes import DType
+from tilecheck.reference.values.values import (
+    EnumMember,
+    Opaque,
+    Tile,
+    describe,
+    is_constant,
+    static_items,
+    truth,
+)
 
 NAMES: dict[type[ast.cmpop], str] = {
     ast.Eq: "eq",

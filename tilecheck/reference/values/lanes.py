@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from tilecheck.reference.dtypes import BOOL, Data
 from tilecheck.reference.machine import Machine, Reject
-from tilecheck.reference.memory import Order, writable
-from tilecheck.reference.rows import row_keys
-from tilecheck.reference.values import Array, RawMemory, Tile, as_tile, broadcast, cast, describe
+from tilecheck.reference.values.dtypes import BOOL, Data
+from tilecheck.reference.values.memory import Order, writable
+from tilecheck.reference.values.rows import row_keys
+from tilecheck.reference.values.values import Array, RawMemory, Tile, as_tile, broadcast, cast, describe
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tilecheck.reference.dtypes import (
+from tilecheck.reference.machine import Machine, Reject
+from tilecheck.reference.values.dtypes import (
     BOOL,
     FLOAT32,
     INT32,
@@ -24,8 +25,7 @@ from tilecheck.reference.dtypes import (
     promote_constant,
     round_float,
 )
-from tilecheck.reference.machine import Machine, Reject
-from tilecheck.reference.values import Tile, as_tile, cast, describe, is_constant
+from tilecheck.reference.values.values import Tile, as_tile, cast, describe, is_constant
 
 DIVISIONS = frozenset({"floordiv", "mod", "cdiv"})
 COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})

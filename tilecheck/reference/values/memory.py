@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tilecheck.reference.dtypes import Data
 from tilecheck.reference.machine import Abandoned, Machine, Reject
-from tilecheck.reference.values import Array, ArrayList, as_int
+from tilecheck.reference.values.dtypes import Data
+from tilecheck.reference.values.values import Array, ArrayList, as_int
 
 
 @dataclass(frozen=True, slots=True)

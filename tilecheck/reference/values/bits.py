@@ -6,8 +6,8 @@ import functools
 
 import numpy as np
 
-from tilecheck.reference.dtypes import Category, Data, DType
 from tilecheck.reference.machine import Reject
+from tilecheck.reference.values.dtypes import Category, Data, DType
 
 
 def to_bits(data: Data, dtype: DType) -> Data:

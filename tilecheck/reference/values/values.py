@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilecheck.reference.dtypes import (
+from tilecheck.reference.machine import Reject
+from tilecheck.reference.values.dtypes import (
     BOOL,
     INT32,
     Category,
@@ -24,7 +25,6 @@ from tilecheck.reference.dtypes import (
     dtype_of_constant,
     round_float,
 )
-from tilecheck.reference.machine import Reject
 
 if TYPE_CHECKING:
     from tilecheck.reference.interpret.modules import Module

@@ -1,0 +1,1 @@
+"""The values of kernels: scalars, tiles, arrays, and their elements in memory."""
