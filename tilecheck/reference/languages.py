@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from tilecheck.reference.cutile import CUTILE
+from tilecheck.reference.cutile.language import CUTILE
+from tilecheck.reference.cutile.operations import OPERATIONS
 from tilecheck.reference.interpret.interpreter import Interpreter
 from tilecheck.reference.language import Language
 from tilecheck.reference.machine import Reject
-from tilecheck.reference.operations import OPERATIONS
 from tilecheck.reference.triton.language import TRITON
 from tilecheck.reference.triton.namespaces import DECORATORS
 from tilecheck.reference.values.values import Closure

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tilecheck.reference.cutile import CUTILE
+from tilecheck.reference.cutile.language import CUTILE
 from tilecheck.reference.interpret.attributes import static_attribute
 from tilecheck.reference.interpret.calls import invoke, run_function
 from tilecheck.reference.interpret.entry import find_kernel

@@ -7,9 +7,9 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from tilecheck.reference import ops_atomic, ops_math, ops_memory, ops_shape
+from tilecheck.reference.cutile import ops_atomic, ops_math, ops_memory, ops_shape
+from tilecheck.reference.cutile.operations import OPERATIONS, operation
 from tilecheck.reference.machine import Machine, Reject
-from tilecheck.reference.operations import OPERATIONS, operation
 from tilecheck.reference.triton.namespaces import triton_attribute
 from tilecheck.reference.values.arithmetic import binary, logical_not, unary
 from tilecheck.reference.values.dtypes import DTYPES, FOREIGN_DTYPES, DType

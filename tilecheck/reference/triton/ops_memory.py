@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from tilecheck.reference.cutile.ops_atomic import CHANGES
 from tilecheck.reference.machine import Machine, Reject
-from tilecheck.reference.ops_atomic import CHANGES
 from tilecheck.reference.triton.arithmetic import convert
 from tilecheck.reference.triton.dtypes import PointerType
 from tilecheck.reference.triton.operations import operation

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tilecheck.reference.cutile.operations import method, operation
 from tilecheck.reference.machine import Machine, Reject
-from tilecheck.reference.operations import method, operation
 from tilecheck.reference.values.dtypes import INT32
 from tilecheck.reference.values.lanes import advanced_lanes, element_lanes, raw_lanes, read_lanes, write_lanes
 from tilecheck.reference.values.memory import Order, slice_array

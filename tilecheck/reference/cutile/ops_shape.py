@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from tilecheck.reference.cutile.operations import method, operation
 from tilecheck.reference.machine import Machine, Reject
-from tilecheck.reference.operations import method, operation
 from tilecheck.reference.values.arithmetic import binary
 from tilecheck.reference.values.bits import from_bits, pack, to_bits, unpack
 from tilecheck.reference.values.dtypes import BOOL, INT32, UINT8, DType, promote

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from tilecheck.reference.cutile.operations import METHODS, OPERATIONS
+from tilecheck.reference.cutile.ops_memory import memory_order as checked_order
+from tilecheck.reference.cutile.ops_memory import require_array, view_window
 from tilecheck.reference.machine import Machine, Reject
-from tilecheck.reference.operations import METHODS, OPERATIONS
-from tilecheck.reference.ops_memory import memory_order as checked_order
-from tilecheck.reference.ops_memory import require_array, view_window
 from tilecheck.reference.values.lanes import Lanes, element_lanes, raw_lanes, update_lanes
 from tilecheck.reference.values.memory import Order
 from tilecheck.reference.values.values import EnumMember, Operation, RawMemory, Tile, TiledView, as_index, cast

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tilecheck.reference.cutile.operations import OPERATIONS, operation
 from tilecheck.reference.machine import Machine, Reject
-from tilecheck.reference.operations import OPERATIONS, operation
 from tilecheck.reference.values.arithmetic import binary, select, unary, wrap
 from tilecheck.reference.values.dtypes import FLOAT32, INT32, Category, Data, DType, promote, round_float
 from tilecheck.reference.values.values import Operation, Tile, as_index, as_int, as_tile, cast, describe

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tilecheck.reference.cutile.operations import METHODS
+from tilecheck.reference.cutile.ops_math import matmul
 from tilecheck.reference.interpret.interpreter import Interpreter
 from tilecheck.reference.interpret.parameters import bind_parameters
 from tilecheck.reference.interpret.python_functions import BUILTINS
 from tilecheck.reference.language import ABSENT, Language
 from tilecheck.reference.machine import Machine
-from tilecheck.reference.operations import METHODS
-from tilecheck.reference.ops_math import matmul
 from tilecheck.reference.values.arithmetic import binary, logical_not, unary
 from tilecheck.reference.values.comparisons import compare
 from tilecheck.reference.values.values import Method, cast, harden, truth

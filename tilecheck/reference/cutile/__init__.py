@@ -1,0 +1,1 @@
+"""cuTile's own operations for the reference backend."""
