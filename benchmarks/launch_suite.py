@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tilecheck.options import Options
-from tilecheck.report.json import to_object
+from tilecheck.report.emitters.json import to_object
 from tilecheck.verify.pipeline import verify_paths
 
 ROOT = Path(__file__).resolve().parents[1]

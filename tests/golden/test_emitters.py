@@ -12,7 +12,8 @@ import pytest
 
 from tilecheck.model import Report
 from tilecheck.options import FORMATS as NAMES
-from tilecheck.report import audit, full, statistics, step_summary
+from tilecheck.report import audit, statistics
+from tilecheck.report.emitters import full, step_summary
 from tilecheck.report.formats import FORMATS, text_of
 from tilecheck.report.run import Root, Run
 from tilecheck.report.style import plain, write

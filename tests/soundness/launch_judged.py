@@ -13,7 +13,7 @@ from soundness_virtual_machine import Outcome
 from soundness_virtual_tensors import Tensor
 
 from tilecheck.options import Options
-from tilecheck.report.json import to_object
+from tilecheck.report.emitters.json import to_object
 from tilecheck.verify.pipeline import verify_source
 
 PAIRS_OF_FILE = 5

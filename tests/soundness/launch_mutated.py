@@ -17,7 +17,7 @@ from soundness_launch_truth import PROCESSORS, REFUSALS, Host, inputs, load
 from soundness_virtual_machine import Machine, Outcome
 
 from tilecheck.options import Options
-from tilecheck.report.json import to_object
+from tilecheck.report.emitters.json import to_object
 from tilecheck.verify.pipeline import verify_paths
 
 _PASSES = ("proved", "conditional", "trusted")

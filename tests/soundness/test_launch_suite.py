@@ -8,7 +8,7 @@ import pytest
 from soundness_launch_suite import Bars, Counts, Scored, by_kind, files, missed, scored, table
 from soundness_launch_truth import Label, read_labels, truth, wrong_labels
 
-from tilecheck.report.json import to_object
+from tilecheck.report.emitters.json import to_object
 
 # Hosts that run for seconds: `benchmarks/launch_suite.py --truth` runs them.
 LARGE = ("large_literals", "wrap_32", "cannot_start", "tuned_configs")

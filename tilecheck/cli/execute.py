@@ -179,7 +179,7 @@ def run(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> Exit
 
 def _verified(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> tuple[Report, ExitCode]:
     """Verify; print what was found, and every kernel that goes no further."""
-    from tilecheck.report.full import render_findings  # lazy
+    from tilecheck.report.emitters.full import render_findings  # lazy
     from tilecheck.report.style import plain  # lazy
 
     options = Options(jobs=available_cores())

@@ -156,7 +156,7 @@ def _tell_github(run: Run, streams: Streams, environment: Mapping[str, str], *, 
         streams.out(text_of("github", run))
     summary = environment.get("GITHUB_STEP_SUMMARY")
     if summary:
-        from tilecheck.report.step_summary import render  # lazy: only on GitHub
+        from tilecheck.report.emitters.step_summary import render  # lazy: only on GitHub
         from tilecheck.report.style import fit  # lazy: as above
 
         try:

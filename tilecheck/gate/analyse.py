@@ -23,7 +23,7 @@ from tilecheck.hygiene import unreadable_source, untaken_trust
 from tilecheck.model import Diagnostic, KernelReport, Report, Site, Span, Verdict
 from tilecheck.options import Options
 from tilecheck.overlay import overlaid
-from tilecheck.report.json import to_object
+from tilecheck.report.emitters.json import to_object
 from tilecheck.text import decode
 from tilecheck.verify.launch_sites import launches_of
 from tilecheck.verify.stages import verify_kernel

@@ -261,7 +261,7 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
 
 def _text(kernel: KernelReport, report: Report) -> str:
     """The findings of this kernel alone, as `verify` prints them."""
-    from tilecheck.report.full import render_findings  # lazy
+    from tilecheck.report.emitters.full import render_findings  # lazy
     from tilecheck.report.style import plain  # lazy
 
     own = tuple(d for d in report.diagnostics if d.kernel == kernel.name and not d.suppressed)

@@ -54,4 +54,4 @@ def text_of(name: str, run: Run) -> str:
 
 def _emitter(name: str) -> Any:
     # Loaded on demand: what one format needs (XML, the pages of rules) no other run pays for.
-    return importlib.import_module(f"tilecheck.report.{FORMATS[name].module}")
+    return importlib.import_module(f"tilecheck.report.emitters.{FORMATS[name].module}")

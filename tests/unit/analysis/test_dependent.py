@@ -8,7 +8,7 @@ import pytest
 
 from tilecheck import check_source
 from tilecheck.model import KernelReport
-from tilecheck.report.json import to_object
+from tilecheck.report.emitters.json import to_object
 from tilecheck.report.verdicts import ordered
 
 TRITON = """

@@ -11,7 +11,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tilecheck.model import Related, Severity, Suppression, Verdict, Witness
-from tilecheck.report import statistics, step_summary
+from tilecheck.report import statistics
+from tilecheck.report.emitters import step_summary
 from tilecheck.report.formats import text_of
 from tilecheck.report.run import Root, Run, root_of
 from tilecheck.report.style import plain

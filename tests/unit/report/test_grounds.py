@@ -8,7 +8,7 @@ import pytest
 
 from tilecheck.model import ConditionAt, LaunchReport, Premise, Verdict
 from tilecheck.options import FORMATS
-from tilecheck.report import step_summary
+from tilecheck.report.emitters import step_summary
 from tilecheck.report.formats import text_of
 from tilecheck.report.places import Places
 from tilecheck.report.style import plain

@@ -12,8 +12,8 @@ import jsonschema
 import pytest
 
 from tilecheck.model import Related, Severity, Suppression, Verdict, Witness
+from tilecheck.report.emitters.json import SCHEMA_VERSION
 from tilecheck.report.formats import text_of
-from tilecheck.report.json import SCHEMA_VERSION
 from tilecheck.report.run import Root, Run
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"

@@ -9,9 +9,9 @@ from xml.etree import ElementTree as ET
 
 from tilecheck.hygiene import BELOW_DEMAND, UNREADABLE_SOURCE
 from tilecheck.model import Diagnostic, KernelReport, Verdict
-from tilecheck.report import full
+from tilecheck.report.emitters import full
+from tilecheck.report.emitters.grouped import grouped
 from tilecheck.report.findings import paragraph, told
-from tilecheck.report.grouped import grouped
 from tilecheck.report.places import Places
 from tilecheck.report.run import Run
 from tilecheck.report.style import plain

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tilecheck.report.json import SCHEMA_VERSION, to_object
+from tilecheck.report.emitters.json import SCHEMA_VERSION, to_object
 from tilecheck.report.run import Run
 
 

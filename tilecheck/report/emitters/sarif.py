@@ -15,12 +15,12 @@ from tilecheck.exit_codes import ExitCode
 from tilecheck.history.fingerprint import Identity, identities
 from tilecheck.hygiene import UNREADABLE_SOURCE
 from tilecheck.model import Diagnostic, KernelReport, Severity, Site, Verdict
+from tilecheck.report.emitters.json import premise
+from tilecheck.report.emitters.sarif_flows import code_flow
+from tilecheck.report.emitters.sarif_rules import LEVELS, describe_rule
 from tilecheck.report.findings import Owners, is_open, paragraph, told
-from tilecheck.report.json import premise
 from tilecheck.report.places import Places, kernels_in_order
 from tilecheck.report.run import Run
-from tilecheck.report.sarif_flows import code_flow
-from tilecheck.report.sarif_rules import LEVELS, describe_rule
 from tilecheck.report.verdicts import grounds
 from tilecheck.report.versions import versions
 

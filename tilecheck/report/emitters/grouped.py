@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from tilecheck.model import Diagnostic, KernelReport, Report, Verdict
-from tilecheck.report.concise import one_line
+from tilecheck.report.emitters.concise import one_line
 from tilecheck.report.findings import Owners
 from tilecheck.report.places import Places, in_order, kernels_in_order
 from tilecheck.report.run import Run

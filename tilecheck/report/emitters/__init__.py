@@ -1,0 +1,1 @@
+"""Emitters, one a file: each renders a finished run in one format."""
