@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from tilecheck import __version__
-from tilecheck.cli import verify
 from tilecheck.cli.command import Command, Run, Verb
+from tilecheck.cli.commands import verify
 from tilecheck.errors import UsageError
 
 _EPILOG = """exit codes:
@@ -82,17 +82,17 @@ def _build(arguments: Sequence[str]) -> argparse.ArgumentParser:
 
 def _add_others(verb: Verb) -> None:
     """The other commands, in the order in which `--help` lists them."""
-    from tilecheck.cli import (  # lazy: `verify` needs none
+    from tilecheck.cli.commands import (  # lazy: `verify` needs none
         baseline,
         cache,
         certificates,
         config,
         execute,
         gate,
+        inspect,
         selftest,
         server,
-        tell,
     )
 
-    for module in (gate, baseline, cache, certificates, tell, config, execute, server, selftest):
+    for module in (gate, baseline, cache, certificates, inspect, config, execute, server, selftest):
         module.add(verb)

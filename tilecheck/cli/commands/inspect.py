@@ -6,9 +6,9 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
-from tilecheck.cli.baseline import add_arguments, check_baseline, with_baseline
-from tilecheck.cli.cache import log_problem, with_cache
 from tilecheck.cli.command import Verb, add_analysis, add_colour
+from tilecheck.cli.commands.baseline import add_arguments, check_baseline, with_baseline
+from tilecheck.cli.commands.cache import log_problem, with_cache
 from tilecheck.cli.output import emit_lines, emit_text, log_end
 from tilecheck.cli.settings import choice_of, jobs_of, settings_of_run
 from tilecheck.cli.streams import Streams, wants_colour

@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilecheck.cli.baseline import add_arguments, add_since, check_baseline, with_baseline
-from tilecheck.cli.cache import log_problem, with_cache
-from tilecheck.cli.certificates import prepare_folder, write_index
 from tilecheck.cli.command import Verb, add_analysis
+from tilecheck.cli.commands.baseline import add_arguments, add_since, check_baseline, with_baseline
+from tilecheck.cli.commands.cache import log_problem, with_cache
+from tilecheck.cli.commands.certificates import prepare_folder, write_index
 from tilecheck.cli.output import count, log_end, write_file
 from tilecheck.cli.reports import add_reports, check_files, emit, final_code
 from tilecheck.cli.settings import add_input, choice_of, jobs_of, log_skipped, settings_of_run, verified
@@ -128,7 +128,7 @@ def verify(arguments: argparse.Namespace, streams: Streams, engine: Engine) -> E
     if arguments.verbose:
         log_skipped(report, streams)
     if arguments.add_ignore is not None:
-        from tilecheck.cli.ignores import add_ignores  # lazy: only on demand
+        from tilecheck.cli.commands.ignores import add_ignores  # lazy: only on demand
 
         add_ignores(report, arguments, streams)
     log_problem(report, streams)

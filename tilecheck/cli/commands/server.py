@@ -45,7 +45,7 @@ def _forget_the_working_directory() -> None:
     """`python -m tilecheck` puts the working directory first on the path. An editor starts its servers in the
     folder that it shows, and a file `numpy.py` there must not be run."""
     here = Path.cwd()
-    ours = Path(__file__).resolve().parents[2]
+    ours = Path(__file__).resolve().parents[3]
     if (
         sys.path
         and not getattr(sys.flags, "safe_path", False)

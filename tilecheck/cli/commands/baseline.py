@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilecheck.cli.cache import log_problem, with_cache
 from tilecheck.cli.command import Arguments, Verb, add_cache, add_jobs
+from tilecheck.cli.commands.cache import log_problem, with_cache
 from tilecheck.cli.crash import log_internal_errors
 from tilecheck.cli.output import count
 from tilecheck.cli.settings import add_settings, choice_of, jobs_of, settings_of_run
