@@ -29,7 +29,7 @@ from types import ModuleType
 from typing import Any
 
 from tilecheck import host
-from tilecheck.host.arrays import DeviceArray
+from tilecheck.host.memory.arrays import DeviceArray
 from tilecheck.jit.records import Argument, Record, Waits
 
 SIZE = 1 << 14  # elements of an array of a small kernel

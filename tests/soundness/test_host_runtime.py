@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from soundness_host_runtime import check
 
-from tilecheck.host import clocks, ledger, operations, owners, reaper, storage
+from tilecheck.host import clocks, ledger, operations, owners
+from tilecheck.host.memory import reaper, storage
 
 
 @pytest.mark.parametrize("batch", range(8))

@@ -30,12 +30,12 @@ from tilecheck.host.defaults import default, using
 from tilecheck.host.driver import Driver
 from tilecheck.host.errors import HostRefused
 from tilecheck.host.graphs import Graph, GraphState, Updating, updating
-from tilecheck.host.handles import Array, Borrowed, Shared, View
-from tilecheck.host.hostarrays import HostArray
 from tilecheck.host.kernels import Kernel
 from tilecheck.host.launches import call, enqueue, launch
+from tilecheck.host.memory.handles import Array, Borrowed, Shared, View
+from tilecheck.host.memory.host_arrays import HostArray
+from tilecheck.host.memory.partition import Partition, partition, partition_map, partition_prefix, unpartition
 from tilecheck.host.operations import Operation, Value, first, unzip, zip  # noqa: A004 - as there
-from tilecheck.host.partition import Partition, partition, partition_map, partition_prefix, unpartition
 from tilecheck.host.places import caller
 from tilecheck.host.policies import Policy, RoundRobin, SingleStream
 from tilecheck.host.recording import Recorder, recording

@@ -12,15 +12,15 @@ from tilecheck.host.defaults import default
 from tilecheck.host.describe import Description, Edge, Node, OwnedBuffer
 from tilecheck.host.errors import HostRefused
 from tilecheck.host.graphs import Graph
-from tilecheck.host.handles import Array, Borrowed, View, views_in
+from tilecheck.host.memory.handles import Array, Borrowed, View, views_in
+from tilecheck.host.memory.storage import Storage, Tracks
+from tilecheck.host.memory.uses import Use
+from tilecheck.host.memory.written_bytes import Written
 from tilecheck.host.operations import Operation
 from tilecheck.host.owners import Owner
 from tilecheck.host.places import Place, caller, text_of
-from tilecheck.host.storage import Storage, Tracks
 from tilecheck.host.streams import Stream
 from tilecheck.host.tasks import current_task
-from tilecheck.host.uses import Use
-from tilecheck.host.written import Written
 
 if TYPE_CHECKING:
     from tilecheck.host.runtime import Runtime

@@ -17,7 +17,7 @@ from tilecheck.host.places import Place
 
 if TYPE_CHECKING:
     from tilecheck.host.capture import Capture
-    from tilecheck.host.storage import Storage
+    from tilecheck.host.memory.storage import Storage
 
 Clock: TypeAlias = Mapping[int, int]
 EMPTY: Clock = {}

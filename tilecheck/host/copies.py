@@ -8,16 +8,16 @@ import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tilecheck.host.arrays import LETTERS, dtype_of, locate, size_of
 from tilecheck.host.clocks import Item
 from tilecheck.host.defaults import default
 from tilecheck.host.errors import HostRefused
-from tilecheck.host.handles import Array, View
-from tilecheck.host.hostarrays import HostArray, pack
+from tilecheck.host.memory.arrays import LETTERS, dtype_of, locate, size_of
+from tilecheck.host.memory.handles import Array, View
+from tilecheck.host.memory.host_arrays import HostArray, pack
+from tilecheck.host.memory.regions import Region, count_runs, runs
+from tilecheck.host.memory.uses import Use, new_use
 from tilecheck.host.operations import Execution, Operation
 from tilecheck.host.places import Place, caller, text_of
-from tilecheck.host.regions import Region, count_runs, runs
-from tilecheck.host.uses import Use, new_use
 from tilecheck.ir.host_program import Place as Kind
 from tilecheck.jit.layouts import contiguous_strides
 

@@ -18,7 +18,7 @@ from cuda.bindings import driver as bindings
 from cuda.core import LEGACY_DEFAULT_STREAM, Device, Stream
 from cuda.core.utils import StridedMemoryView
 
-from tilecheck.host.arrays import DeviceArray, size_of
+from tilecheck.host.memory.arrays import DeviceArray, size_of
 from tilecheck.jit.driver import allocation, call
 
 _NOT_READY = 600  # CUDA_ERROR_NOT_READY: the work goes on

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from tilecheck.host.clocks import Item
-from tilecheck.host.handles import Array, Shared
+from tilecheck.host.memory.handles import Array, Shared
+from tilecheck.host.memory.uses import Dependence
 from tilecheck.host.places import Place
-from tilecheck.host.uses import Dependence
 
 if TYPE_CHECKING:
-    from tilecheck.host.handles import View
     from tilecheck.host.kernels import Prepared, Role
+    from tilecheck.host.memory.handles import View
     from tilecheck.host.recording import Recorder
     from tilecheck.host.streams import Stream
 

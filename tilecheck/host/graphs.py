@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from tilecheck.host.clocks import has_ended
 from tilecheck.host.describe import Description
 from tilecheck.host.errors import HostRefused
-from tilecheck.host.handles import Array, Borrowed, View
+from tilecheck.host.memory.handles import Array, Borrowed, View
 from tilecheck.host.places import Place, caller, text_of
 from tilecheck.host.tasks import current_task
 
 if TYPE_CHECKING:
+    from tilecheck.host.memory.uses import Order
     from tilecheck.host.operations import Operation
     from tilecheck.host.owners import Owner
     from tilecheck.host.streams import Stream
-    from tilecheck.host.uses import Order
 
 T = TypeVar("T")
 

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tilecheck.host.clocks import Item
 from tilecheck.host.copies import Leaf
 from tilecheck.host.defaults import default
-from tilecheck.host.handles import View
-from tilecheck.host.hostarrays import HostArray
 from tilecheck.host.kernels import Prepared, Role, launched, prepared
+from tilecheck.host.memory.handles import View
+from tilecheck.host.memory.host_arrays import HostArray
+from tilecheck.host.memory.partition import Partition, common_grid
+from tilecheck.host.memory.uses import Dependence, Use
 from tilecheck.host.operations import Execution, Operation, State
-from tilecheck.host.partition import Partition, common_grid
 from tilecheck.host.places import Place, caller, get_frame
-from tilecheck.host.uses import Dependence, Use
 
 if TYPE_CHECKING:
+    from tilecheck.host.memory.uses import Order
     from tilecheck.host.runtime import Runtime
     from tilecheck.host.streams import Stream
-    from tilecheck.host.uses import Order
 
 T = TypeVar("T")
 

@@ -14,15 +14,15 @@ from tilecheck.host import refusals
 from tilecheck.host.clocks import EMPTY, Clock, Item, Mark, Queue, has_ended, merged
 from tilecheck.host.driver import Driver
 from tilecheck.host.errors import HostRefused
+from tilecheck.host.memory.regions import Region
+from tilecheck.host.memory.storage import Storage
+from tilecheck.host.memory.uses import YOUR_CODE, Dependence, Order, Use
 from tilecheck.host.places import Place
-from tilecheck.host.regions import Region
-from tilecheck.host.storage import Storage
-from tilecheck.host.uses import YOUR_CODE, Dependence, Order, Use
 
 if TYPE_CHECKING:
+    from tilecheck.host.memory.written_bytes import Written
     from tilecheck.host.owners import Owner
     from tilecheck.host.recording import Recorder
-    from tilecheck.host.written import Written
 
 
 class Ledger:

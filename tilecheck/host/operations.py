@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 from tilecheck.host.clocks import Item, Mark, Queue
 from tilecheck.host.errors import HostRefused
-from tilecheck.host.handles import Array, views_in
+from tilecheck.host.memory.handles import Array, views_in
 from tilecheck.host.places import Place, caller, text_of
 
 if TYPE_CHECKING:
     from tilecheck.host.graphs import Graph
+    from tilecheck.host.memory.uses import Dependence, Order, Use
     from tilecheck.host.owners import Owner
     from tilecheck.host.runtime import Runtime
     from tilecheck.host.streams import Stream
-    from tilecheck.host.uses import Dependence, Order, Use
 
 T = TypeVar("T")
 U = TypeVar("U")

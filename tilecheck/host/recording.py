@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tilecheck.host.clocks import Item, Mark, Queue
 from tilecheck.host.defaults import default
+from tilecheck.host.memory.regions import Region, count_runs, runs
+from tilecheck.host.memory.storage import Storage
 from tilecheck.host.places import Place, caller, line_of
-from tilecheck.host.regions import Region, count_runs, runs
-from tilecheck.host.storage import Storage
 from tilecheck.ir import host_program as P
 from tilecheck.ir.expr import const
 from tilecheck.model import Site, Span
 
 if TYPE_CHECKING:
+    from tilecheck.host.memory.uses import Dependence, Use
     from tilecheck.host.runtime import Runtime
-    from tilecheck.host.uses import Dependence, Use
 
 _MOST_BOXES = 256  # of one access with gaps; one with more is recorded as all that lies between
 

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tilecheck.host.arrays import DeviceArray, size_of
 from tilecheck.host.driver import Driver
+from tilecheck.host.memory.arrays import DeviceArray, size_of
 from tilecheck.jit.guard import compile_guard
 from tilecheck.jit.guard_triton import compile_guard as compile_triton_guard
 from tilecheck.jit.launch import captured

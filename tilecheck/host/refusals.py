@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from tilecheck.host.clocks import Clock, Item, Queue
 from tilecheck.host.errors import HostRefused
+from tilecheck.host.memory.storage import Found, Storage
+from tilecheck.host.memory.uses import Use
 from tilecheck.host.places import Place, text_of
-from tilecheck.host.storage import Found, Storage
-from tilecheck.host.uses import Use
 
 if TYPE_CHECKING:
     from tilecheck.host.owners import Owner

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tilecheck.host.clocks import Item, Mark, Queue
 from tilecheck.host.driver import Driver
 from tilecheck.host.errors import HostRefused
-from tilecheck.host.handles import Array, View, place_of
 from tilecheck.host.ledger import Ledger
+from tilecheck.host.memory.handles import Array, View, place_of
+from tilecheck.host.memory.reaper import Reaper
+from tilecheck.host.memory.storage import Table
+from tilecheck.host.memory.uses import YOUR_CODE, Order, Use
+from tilecheck.host.memory.written_bytes import Written
 from tilecheck.host.operations import Execution, Operation, State
 from tilecheck.host.places import Place, text_of
 from tilecheck.host.policies import Policy, SingleStream
-from tilecheck.host.reaper import Reaper
-from tilecheck.host.storage import Table
 from tilecheck.host.streams import Stream
 from tilecheck.host.tasks import current_task
-from tilecheck.host.uses import YOUR_CODE, Order, Use
-from tilecheck.host.written import Written
 from tilecheck.ir.host_program import Place as Kind
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tilecheck.host.arrays import DeviceArray, size_of
+from tilecheck.host.memory.arrays import DeviceArray, size_of
 from tilecheck.host.reference import elements
 from tilecheck.jit.layouts import layout_of
 from tilecheck.jit.records import Record

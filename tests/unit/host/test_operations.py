@@ -12,7 +12,7 @@ import pytest
 from tilecheck import host
 from tilecheck.errors import LaunchRefused
 from tilecheck.host import HostRefused
-from tilecheck.host.arrays import DeviceArray
+from tilecheck.host.memory.arrays import DeviceArray
 
 
 def refused(code, run):

@@ -7,12 +7,12 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from tilecheck.host.arrays import locate
 from tilecheck.host.copies import Shape, shape_of
 from tilecheck.host.errors import HostRefused
-from tilecheck.host.handles import Array
+from tilecheck.host.memory.arrays import locate
+from tilecheck.host.memory.handles import Array
+from tilecheck.host.memory.tile_maps import TileMap, check, tile_of
 from tilecheck.host.places import Place, caller, text_of
-from tilecheck.host.tile_maps import TileMap, check, tile_of
 
 _MOST_GRID_AXES = 3
 

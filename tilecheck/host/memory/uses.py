@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from tilecheck.host.regions import Region
+from tilecheck.host.memory.regions import Region
 
 if TYPE_CHECKING:
-    from tilecheck.host.handles import View
+    from tilecheck.host.memory.handles import View
 
 YOUR_CODE = "your own code"
 

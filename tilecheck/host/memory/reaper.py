@@ -17,9 +17,9 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.host.clocks import Item, Mark, Queue, has_ended
+from tilecheck.host.memory.regions import Region
+from tilecheck.host.memory.storage import Storage
 from tilecheck.host.places import text_of
-from tilecheck.host.regions import Region
-from tilecheck.host.storage import Storage
 
 if TYPE_CHECKING:
     from tilecheck.host.owners import Owner

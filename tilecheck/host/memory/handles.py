@@ -11,19 +11,19 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tilecheck.host.arrays import dtype_of, locate
 from tilecheck.host.clocks import Item
 from tilecheck.host.errors import HostRefused
+from tilecheck.host.memory.arrays import dtype_of, locate
+from tilecheck.host.memory.regions import Region, hull
+from tilecheck.host.memory.storage import Storage
 from tilecheck.host.places import Place, caller, text_of
-from tilecheck.host.regions import Region, hull
-from tilecheck.host.storage import Storage
 from tilecheck.ir.host_program import Place as Kind
 from tilecheck.jit.layouts import NotAnArray
 
 if TYPE_CHECKING:
+    from tilecheck.host.memory.uses import Order
     from tilecheck.host.owners import Owner
     from tilecheck.host.runtime import Runtime
-    from tilecheck.host.uses import Order
 
 _serials = itertools.count(1)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 from collections.abc import Iterator
 
-from tilecheck.host.regions import Region, count_runs, runs
+from tilecheck.host.memory.regions import Region, count_runs, runs
 
 _MOST_RUNS = 256  # intervals of one region that are told apart
 

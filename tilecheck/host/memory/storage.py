@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tilecheck.host.clocks import Clock, Item, Queue, has_ended
+from tilecheck.host.memory.regions import Region, overlap
+from tilecheck.host.memory.written_bytes import Written
 from tilecheck.host.places import Place
-from tilecheck.host.regions import Region, overlap
-from tilecheck.host.written import Written
 from tilecheck.ir.host_program import Place as Kind
 from tilecheck.jit.layouts import Layout
 

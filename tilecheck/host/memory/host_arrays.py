@@ -7,15 +7,15 @@ import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tilecheck.host.arrays import LETTERS, TYPE_STRINGS, size_of
-from tilecheck.host.handles import View
+from tilecheck.host.memory.arrays import LETTERS, TYPE_STRINGS, size_of
+from tilecheck.host.memory.handles import View
 from tilecheck.host.places import Place, caller
 from tilecheck.ir.host_program import Place as Kind
 from tilecheck.jit.layouts import Layout, contiguous_strides
 
 if TYPE_CHECKING:
+    from tilecheck.host.memory.uses import Order
     from tilecheck.host.runtime import Runtime
-    from tilecheck.host.uses import Order
 
 
 class HostArray(View):

@@ -1,0 +1,1 @@
+"""Memory in play: arrays and their handles, regions, storage, and when it is freed."""
