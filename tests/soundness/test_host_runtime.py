@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from soundness_host_runtime import check
 
-from tilecheck.host import clocks, ledger, operations, owners
+from tilecheck.host import ledger, operations, owners
 from tilecheck.host.memory import reaper, storage
+from tilecheck.host.streams import clocks
 
 
 @pytest.mark.parametrize("batch", range(8))

@@ -37,10 +37,10 @@ from tilecheck.host.memory.host_arrays import HostArray
 from tilecheck.host.memory.partition import Partition, partition, partition_map, partition_prefix, unpartition
 from tilecheck.host.operations import Operation, Value, first, unzip, zip  # noqa: A004 - as there
 from tilecheck.host.places import caller
-from tilecheck.host.policies import Policy, RoundRobin, SingleStream
 from tilecheck.host.recording import Recorder, recording
 from tilecheck.host.runtime import Runtime
-from tilecheck.host.streams import Event, Stream
+from tilecheck.host.streams.policies import Policy, RoundRobin, SingleStream
+from tilecheck.host.streams.streams import Event, Stream
 
 __all__ = [
     "Array",

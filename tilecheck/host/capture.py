@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from tilecheck.host.clocks import Item, Queue
 from tilecheck.host.defaults import default
 from tilecheck.host.describe import Description, Edge, Node, OwnedBuffer
 from tilecheck.host.errors import HostRefused
@@ -19,8 +18,9 @@ from tilecheck.host.memory.written_bytes import Written
 from tilecheck.host.operations import Operation
 from tilecheck.host.owners import Owner
 from tilecheck.host.places import Place, caller, text_of
-from tilecheck.host.streams import Stream
-from tilecheck.host.tasks import current_task
+from tilecheck.host.streams.clocks import Item, Queue
+from tilecheck.host.streams.streams import Stream
+from tilecheck.host.streams.tasks import current_task
 
 if TYPE_CHECKING:
     from tilecheck.host.runtime import Runtime

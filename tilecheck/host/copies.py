@@ -8,7 +8,6 @@ import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tilecheck.host.clocks import Item
 from tilecheck.host.defaults import default
 from tilecheck.host.errors import HostRefused
 from tilecheck.host.memory.arrays import LETTERS, dtype_of, locate, size_of
@@ -18,6 +17,7 @@ from tilecheck.host.memory.regions import Region, count_runs, runs
 from tilecheck.host.memory.uses import Use, new_use
 from tilecheck.host.operations import Execution, Operation
 from tilecheck.host.places import Place, caller, text_of
+from tilecheck.host.streams.clocks import Item
 from tilecheck.ir.host_program import Place as Kind
 from tilecheck.jit.layouts import contiguous_strides
 

@@ -11,16 +11,16 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from tilecheck.host.clocks import Item
 from tilecheck.host.memory.handles import Array, Shared
 from tilecheck.host.memory.uses import Dependence
 from tilecheck.host.places import Place
+from tilecheck.host.streams.clocks import Item
 
 if TYPE_CHECKING:
     from tilecheck.host.kernels import Prepared, Role
     from tilecheck.host.memory.handles import View
     from tilecheck.host.recording import Recorder
-    from tilecheck.host.streams import Stream
+    from tilecheck.host.streams.streams import Stream
 
 Mark: TypeAlias = tuple[str, Place]
 """The operation that an array has moved into: its name, and where it was made."""

@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tilecheck.host.clocks import Item
 from tilecheck.host.copies import Leaf
 from tilecheck.host.defaults import default
 from tilecheck.host.kernels import Prepared, Role, launched, prepared
@@ -16,11 +15,12 @@ from tilecheck.host.memory.partition import Partition, common_grid
 from tilecheck.host.memory.uses import Dependence, Use
 from tilecheck.host.operations import Execution, Operation, State
 from tilecheck.host.places import Place, caller, get_frame
+from tilecheck.host.streams.clocks import Item
 
 if TYPE_CHECKING:
     from tilecheck.host.memory.uses import Order
     from tilecheck.host.runtime import Runtime
-    from tilecheck.host.streams import Stream
+    from tilecheck.host.streams.streams import Stream
 
 T = TypeVar("T")
 

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tilecheck.host import refusals
-from tilecheck.host.clocks import EMPTY, Clock, Item, Mark, Queue, has_ended, merged
 from tilecheck.host.driver import Driver
 from tilecheck.host.errors import HostRefused
 from tilecheck.host.memory.regions import Region
 from tilecheck.host.memory.storage import Storage
 from tilecheck.host.memory.uses import YOUR_CODE, Dependence, Order, Use
 from tilecheck.host.places import Place
+from tilecheck.host.streams.clocks import EMPTY, Clock, Item, Mark, Queue, has_ended, merged
 
 if TYPE_CHECKING:
     from tilecheck.host.memory.written_bytes import Written

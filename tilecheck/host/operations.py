@@ -9,17 +9,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
-from tilecheck.host.clocks import Item, Mark, Queue
 from tilecheck.host.errors import HostRefused
 from tilecheck.host.memory.handles import Array, views_in
 from tilecheck.host.places import Place, caller, text_of
+from tilecheck.host.streams.clocks import Item, Mark, Queue
 
 if TYPE_CHECKING:
     from tilecheck.host.graphs import Graph
     from tilecheck.host.memory.uses import Dependence, Order, Use
     from tilecheck.host.owners import Owner
     from tilecheck.host.runtime import Runtime
-    from tilecheck.host.streams import Stream
+    from tilecheck.host.streams.streams import Stream
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -197,7 +197,7 @@ class Operation(ABC, Generic[T]):
 
     def __await__(self) -> Generator[Any, None, T]:
         """Enqueue it, and let other tasks run until it has ended."""
-        from tilecheck.host.waiting import completion  # lazy: asyncio is not needed without
+        from tilecheck.host.streams.waiting import completion  # lazy: asyncio is not needed without
 
         value, mark = self.runtime.start(self, caller())
         yield from completion(self.runtime, mark).__await__()

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tilecheck.host.clocks import Item, Queue, Replay, has_ended
 from tilecheck.host.memory.handles import View
 from tilecheck.host.memory.regions import Region, overlap
 from tilecheck.host.memory.storage import Storage
 from tilecheck.host.memory.uses import Order, Use
 from tilecheck.host.memory.written_bytes import Written
 from tilecheck.host.places import Place
+from tilecheck.host.streams.clocks import Item, Queue, Replay, has_ended
 
 if TYPE_CHECKING:
     from tilecheck.host.runtime import Runtime

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
-from tilecheck.host.clocks import Item, Mark, Queue
 from tilecheck.host.defaults import default
 from tilecheck.host.memory.regions import Region, count_runs, runs
 from tilecheck.host.memory.storage import Storage
 from tilecheck.host.places import Place, caller, line_of
+from tilecheck.host.streams.clocks import Item, Mark, Queue
 from tilecheck.ir import host_program as P
 from tilecheck.ir.expr import const
 from tilecheck.model import Site, Span

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tilecheck.host.clocks import Clock, Item, Queue
 from tilecheck.host.errors import HostRefused
 from tilecheck.host.memory.storage import Found, Storage
 from tilecheck.host.memory.uses import Use
 from tilecheck.host.places import Place, text_of
+from tilecheck.host.streams.clocks import Clock, Item, Queue
 
 if TYPE_CHECKING:
     from tilecheck.host.owners import Owner

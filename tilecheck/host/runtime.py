@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tilecheck.host.clocks import Item, Mark, Queue
 from tilecheck.host.driver import Driver
 from tilecheck.host.errors import HostRefused
 from tilecheck.host.ledger import Ledger
@@ -18,9 +17,10 @@ from tilecheck.host.memory.uses import YOUR_CODE, Order, Use
 from tilecheck.host.memory.written_bytes import Written
 from tilecheck.host.operations import Execution, Operation, State
 from tilecheck.host.places import Place, text_of
-from tilecheck.host.policies import Policy, SingleStream
-from tilecheck.host.streams import Stream
-from tilecheck.host.tasks import current_task
+from tilecheck.host.streams.clocks import Item, Mark, Queue
+from tilecheck.host.streams.policies import Policy, SingleStream
+from tilecheck.host.streams.streams import Stream
+from tilecheck.host.streams.tasks import current_task
 from tilecheck.ir.host_program import Place as Kind
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ import pytest
 
 from tilecheck import host
 from tilecheck.host import HostRefused
-from tilecheck.host.clocks import EMPTY, Item, Queue, merged
 from tilecheck.host.memory.arrays import DeviceArray, dtype_of, locate
 from tilecheck.host.memory.regions import Region, count_runs, hull, is_dense, overlap, runs
 from tilecheck.host.memory.storage import Table, Tracks
 from tilecheck.host.memory.written_bytes import Written
 from tilecheck.host.places import caller, text_of
+from tilecheck.host.streams.clocks import EMPTY, Item, Queue, merged
 from tilecheck.ir.host_program import Place as Kind
 from tilecheck.jit.layouts import Layout, NotAnArray
 

@@ -11,12 +11,12 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tilecheck.host.clocks import Item
 from tilecheck.host.errors import HostRefused
 from tilecheck.host.memory.arrays import dtype_of, locate
 from tilecheck.host.memory.regions import Region, hull
 from tilecheck.host.memory.storage import Storage
 from tilecheck.host.places import Place, caller, text_of
+from tilecheck.host.streams.clocks import Item
 from tilecheck.ir.host_program import Place as Kind
 from tilecheck.jit.layouts import NotAnArray
 

@@ -16,10 +16,10 @@ import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from tilecheck.host.clocks import Item, Mark, Queue, has_ended
 from tilecheck.host.memory.regions import Region
 from tilecheck.host.memory.storage import Storage
 from tilecheck.host.places import text_of
+from tilecheck.host.streams.clocks import Item, Mark, Queue, has_ended
 
 if TYPE_CHECKING:
     from tilecheck.host.owners import Owner

@@ -10,10 +10,10 @@ import bisect
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tilecheck.host.clocks import Clock, Item, Queue, has_ended
 from tilecheck.host.memory.regions import Region, overlap
 from tilecheck.host.memory.written_bytes import Written
 from tilecheck.host.places import Place
+from tilecheck.host.streams.clocks import Clock, Item, Queue, has_ended
 from tilecheck.ir.host_program import Place as Kind
 from tilecheck.jit.layouts import Layout
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tilecheck.host.clocks import Mark, Queue
 from tilecheck.host.errors import HostRefused
 from tilecheck.host.places import caller, text_of
+from tilecheck.host.streams.clocks import Mark, Queue
 
 if TYPE_CHECKING:
     from tilecheck.host.runtime import Runtime

@@ -6,7 +6,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
-from tilecheck.host.clocks import Mark
+from tilecheck.host.streams.clocks import Mark
 
 if TYPE_CHECKING:
     from tilecheck.host.runtime import Runtime

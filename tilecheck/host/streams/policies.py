@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from tilecheck.host.runtime import Runtime
-    from tilecheck.host.streams import Stream
+    from tilecheck.host.streams.streams import Stream
 
 
 class Policy(Protocol):

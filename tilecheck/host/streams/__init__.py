@@ -1,0 +1,1 @@
+"""Streams and the order of work on them."""
