@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from soundness_host_runtime import check
 
-from tilecheck.host import ledger, operations, owners
+from tilecheck.host import ledger, operations
+from tilecheck.host.graphs import owners
 from tilecheck.host.memory import reaper, storage
 from tilecheck.host.streams import clocks
 

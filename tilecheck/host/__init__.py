@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from tilecheck.host.capture import Scope, capture
 from tilecheck.host.copies import (
     arange,
     copy,
@@ -29,7 +28,8 @@ from tilecheck.host.copies import (
 from tilecheck.host.defaults import default, using
 from tilecheck.host.driver import Driver
 from tilecheck.host.errors import HostRefused
-from tilecheck.host.graphs import Graph, GraphState, Updating, updating
+from tilecheck.host.graphs.capture import Scope, capture
+from tilecheck.host.graphs.graphs import Graph, GraphState, Updating, updating
 from tilecheck.host.kernels import Kernel
 from tilecheck.host.launches import call, enqueue, launch
 from tilecheck.host.memory.handles import Array, Borrowed, Shared, View

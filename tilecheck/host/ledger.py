@@ -20,8 +20,8 @@ from tilecheck.host.places import Place
 from tilecheck.host.streams.clocks import EMPTY, Clock, Item, Mark, Queue, has_ended, merged
 
 if TYPE_CHECKING:
+    from tilecheck.host.graphs.owners import Owner
     from tilecheck.host.memory.written_bytes import Written
-    from tilecheck.host.owners import Owner
     from tilecheck.host.recording import Recorder
 
 

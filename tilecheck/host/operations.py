@@ -15,9 +15,9 @@ from tilecheck.host.places import Place, caller, text_of
 from tilecheck.host.streams.clocks import Item, Mark, Queue
 
 if TYPE_CHECKING:
-    from tilecheck.host.graphs import Graph
+    from tilecheck.host.graphs.graphs import Graph
+    from tilecheck.host.graphs.owners import Owner
     from tilecheck.host.memory.uses import Dependence, Order, Use
-    from tilecheck.host.owners import Owner
     from tilecheck.host.runtime import Runtime
     from tilecheck.host.streams.streams import Stream
 
@@ -205,7 +205,7 @@ class Operation(ABC, Generic[T]):
 
     def graph(self, stream: Stream | None = None) -> Graph[T]:
         """Capture it: the graph that does this when it is launched."""
-        from tilecheck.host.capture import capture_operation  # lazy: graphs build on operations
+        from tilecheck.host.graphs.capture import capture_operation  # lazy: graphs build on operations
 
         return capture_operation(self, stream, caller())
 

@@ -11,7 +11,7 @@ from tilecheck.host.places import Place, text_of
 from tilecheck.host.streams.clocks import Clock, Item, Queue
 
 if TYPE_CHECKING:
-    from tilecheck.host.owners import Owner
+    from tilecheck.host.graphs.owners import Owner
 
 
 def _does(write: bool) -> str:

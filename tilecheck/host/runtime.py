@@ -24,8 +24,8 @@ from tilecheck.host.streams.tasks import current_task
 from tilecheck.ir.host_program import Place as Kind
 
 if TYPE_CHECKING:
-    from tilecheck.host.capture import Capture
-    from tilecheck.host.owners import Owner
+    from tilecheck.host.graphs.capture import Capture
+    from tilecheck.host.graphs.owners import Owner
 
 T = TypeVar("T")
 

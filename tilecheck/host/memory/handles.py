@@ -21,8 +21,8 @@ from tilecheck.ir.host_program import Place as Kind
 from tilecheck.jit.layouts import NotAnArray
 
 if TYPE_CHECKING:
+    from tilecheck.host.graphs.owners import Owner
     from tilecheck.host.memory.uses import Order
-    from tilecheck.host.owners import Owner
     from tilecheck.host.runtime import Runtime
 
 _serials = itertools.count(1)

@@ -22,7 +22,7 @@ from tilecheck.host.places import text_of
 from tilecheck.host.streams.clocks import Item, Mark, Queue, has_ended
 
 if TYPE_CHECKING:
-    from tilecheck.host.owners import Owner
+    from tilecheck.host.graphs.owners import Owner
     from tilecheck.host.runtime import Runtime
 
 _OFTEN = 64  # values that are kept, between two looks at them

@@ -18,7 +18,7 @@ from tilecheck.ir.host_program import Place as Kind
 from tilecheck.jit.layouts import Layout
 
 if TYPE_CHECKING:
-    from tilecheck.host.owners import Owner
+    from tilecheck.host.graphs.owners import Owner
 
 Found: TypeAlias = tuple[Item, Region, bool]
 """An access that conflicts: its item, its region, and whether it writes."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from tilecheck.host.places import Place
 
 if TYPE_CHECKING:
-    from tilecheck.host.capture import Capture
+    from tilecheck.host.graphs.capture import Capture
     from tilecheck.host.memory.storage import Storage
 
 Clock: TypeAlias = Mapping[int, int]

@@ -8,15 +8,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from tilecheck.host.defaults import default
-from tilecheck.host.describe import Description, Edge, Node, OwnedBuffer
 from tilecheck.host.errors import HostRefused
-from tilecheck.host.graphs import Graph
+from tilecheck.host.graphs.describe import Description, Edge, Node, OwnedBuffer
+from tilecheck.host.graphs.graphs import Graph
+from tilecheck.host.graphs.owners import Owner
 from tilecheck.host.memory.handles import Array, Borrowed, View, views_in
 from tilecheck.host.memory.storage import Storage, Tracks
 from tilecheck.host.memory.uses import Use
 from tilecheck.host.memory.written_bytes import Written
 from tilecheck.host.operations import Operation
-from tilecheck.host.owners import Owner
 from tilecheck.host.places import Place, caller, text_of
 from tilecheck.host.streams.clocks import Item, Queue
 from tilecheck.host.streams.streams import Stream

@@ -7,17 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from tilecheck.host.describe import Description
 from tilecheck.host.errors import HostRefused
+from tilecheck.host.graphs.describe import Description
 from tilecheck.host.memory.handles import Array, Borrowed, View
 from tilecheck.host.places import Place, caller, text_of
 from tilecheck.host.streams.clocks import has_ended
 from tilecheck.host.streams.tasks import current_task
 
 if TYPE_CHECKING:
+    from tilecheck.host.graphs.owners import Owner
     from tilecheck.host.memory.uses import Order
     from tilecheck.host.operations import Operation
-    from tilecheck.host.owners import Owner
     from tilecheck.host.streams.streams import Stream
 
 T = TypeVar("T")

@@ -1,0 +1,1 @@
+"""Graphs: captured once, launched many times."""
