@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from soundness_host_runtime import check
 
-from tilecheck.host import ledger, operations
+from tilecheck.host import ledger
 from tilecheck.host.graphs import owners
 from tilecheck.host.memory import reaper, storage
+from tilecheck.host.operations import operations
 from tilecheck.host.streams import clocks
 
 

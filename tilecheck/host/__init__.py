@@ -14,7 +14,15 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from tilecheck.host.copies import (
+from tilecheck.host.defaults import default, using
+from tilecheck.host.driver import Driver
+from tilecheck.host.errors import HostRefused
+from tilecheck.host.graphs.capture import Scope, capture
+from tilecheck.host.graphs.graphs import Graph, GraphState, Updating, updating
+from tilecheck.host.memory.handles import Array, Borrowed, Shared, View
+from tilecheck.host.memory.host_arrays import HostArray
+from tilecheck.host.memory.partition import Partition, partition, partition_map, partition_prefix, unpartition
+from tilecheck.host.operations.copies import (
     arange,
     copy,
     copy_to_device,
@@ -25,17 +33,9 @@ from tilecheck.host.copies import (
     pinned,
     zeros,
 )
-from tilecheck.host.defaults import default, using
-from tilecheck.host.driver import Driver
-from tilecheck.host.errors import HostRefused
-from tilecheck.host.graphs.capture import Scope, capture
-from tilecheck.host.graphs.graphs import Graph, GraphState, Updating, updating
-from tilecheck.host.kernels import Kernel
-from tilecheck.host.launches import call, enqueue, launch
-from tilecheck.host.memory.handles import Array, Borrowed, Shared, View
-from tilecheck.host.memory.host_arrays import HostArray
-from tilecheck.host.memory.partition import Partition, partition, partition_map, partition_prefix, unpartition
-from tilecheck.host.operations import Operation, Value, first, unzip, zip  # noqa: A004 - as there
+from tilecheck.host.operations.kernels import Kernel
+from tilecheck.host.operations.launches import call, enqueue, launch
+from tilecheck.host.operations.operations import Operation, Value, first, unzip, zip  # noqa: A004 - as there
 from tilecheck.host.places import caller
 from tilecheck.host.recording import Recorder, recording
 from tilecheck.host.runtime import Runtime

@@ -15,7 +15,7 @@ from tilecheck.host.memory.reaper import Reaper
 from tilecheck.host.memory.storage import Table
 from tilecheck.host.memory.uses import YOUR_CODE, Order, Use
 from tilecheck.host.memory.written_bytes import Written
-from tilecheck.host.operations import Execution, Operation, State
+from tilecheck.host.operations.operations import Execution, Operation, State
 from tilecheck.host.places import Place, text_of
 from tilecheck.host.streams.clocks import Item, Mark, Queue
 from tilecheck.host.streams.policies import Policy, SingleStream

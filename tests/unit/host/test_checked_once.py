@@ -13,8 +13,9 @@ import pytest
 
 from tilecheck import host
 from tilecheck.errors import LaunchRefused
-from tilecheck.host import HostRefused, kernels, launches
+from tilecheck.host import HostRefused
 from tilecheck.host.memory.arrays import DeviceArray
+from tilecheck.host.operations import kernels, launches
 from tilecheck.jit.guard import Guard
 from tilecheck.jit.guard_triton import compile_guard
 from tilecheck.jit.records import Argument, Waits

@@ -9,8 +9,8 @@ import pytest
 
 from tilecheck import host
 from tilecheck.host import HostRefused
-from tilecheck.host.fast_path import FastPath
-from tilecheck.host.kernels import Prepared
+from tilecheck.host.operations.fast_path import FastPath
+from tilecheck.host.operations.kernels import Prepared
 from tilecheck.jit.records import Argument, Waits
 
 

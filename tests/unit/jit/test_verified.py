@@ -20,7 +20,7 @@ import pytest
 
 import tilecheck
 from tilecheck.errors import LaunchRefused
-from tilecheck.host.kernels import prepared
+from tilecheck.host.operations.kernels import prepared
 from tilecheck.jit import jitted, records, verdicts
 from tilecheck.jit.launch import launch
 

@@ -16,7 +16,7 @@ from tilecheck.host.memory.handles import Array, Borrowed, View, views_in
 from tilecheck.host.memory.storage import Storage, Tracks
 from tilecheck.host.memory.uses import Use
 from tilecheck.host.memory.written_bytes import Written
-from tilecheck.host.operations import Operation
+from tilecheck.host.operations.operations import Operation
 from tilecheck.host.places import Place, caller, text_of
 from tilecheck.host.streams.clocks import Item, Queue
 from tilecheck.host.streams.streams import Stream

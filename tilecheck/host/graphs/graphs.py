@@ -17,7 +17,7 @@ from tilecheck.host.streams.tasks import current_task
 if TYPE_CHECKING:
     from tilecheck.host.graphs.owners import Owner
     from tilecheck.host.memory.uses import Order
-    from tilecheck.host.operations import Operation
+    from tilecheck.host.operations.operations import Operation
     from tilecheck.host.streams.streams import Stream
 
 T = TypeVar("T")
@@ -130,8 +130,10 @@ class Graph(Generic[T]):
         Raises:
             HostRefused: there is no such input, its shape or type is another, or an access is not in order.
         """
-        from tilecheck.host.copies import transfer  # lazy: copies build on operations, which make graphs
-        from tilecheck.host.operations import Execution  # lazy: as above
+        from tilecheck.host.operations.copies import (  # lazy: copies build on operations, which make graphs
+            transfer,
+        )
+        from tilecheck.host.operations.operations import Execution  # lazy: as above
 
         place = caller()
         owner = self._owner

@@ -151,7 +151,7 @@ class View:
         Raises:
             HostRefused: the array is dead, or work in flight on another stream writes it.
         """
-        from tilecheck.host.copies import copy_to_host  # lazy: operations build on handles
+        from tilecheck.host.operations.copies import copy_to_host  # lazy: operations build on handles
 
         return copy_to_host(self).sync(order=order).tolist()
 

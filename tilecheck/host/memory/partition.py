@@ -7,11 +7,11 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from tilecheck.host.copies import Shape, shape_of
 from tilecheck.host.errors import HostRefused
 from tilecheck.host.memory.arrays import locate
 from tilecheck.host.memory.handles import Array
 from tilecheck.host.memory.tile_maps import TileMap, check, tile_of
+from tilecheck.host.operations.copies import Shape, shape_of
 from tilecheck.host.places import Place, caller, text_of
 
 _MOST_GRID_AXES = 3

@@ -17,8 +17,8 @@ from tilecheck.host.places import Place
 from tilecheck.host.streams.clocks import Item
 
 if TYPE_CHECKING:
-    from tilecheck.host.kernels import Prepared, Role
     from tilecheck.host.memory.handles import View
+    from tilecheck.host.operations.kernels import Prepared, Role
     from tilecheck.host.recording import Recorder
     from tilecheck.host.streams.streams import Stream
 

@@ -6,14 +6,14 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tilecheck.host.copies import Leaf
 from tilecheck.host.defaults import default
-from tilecheck.host.kernels import Prepared, Role, launched, prepared
 from tilecheck.host.memory.handles import View
 from tilecheck.host.memory.host_arrays import HostArray
 from tilecheck.host.memory.partition import Partition, common_grid
 from tilecheck.host.memory.uses import Dependence, Use
-from tilecheck.host.operations import Execution, Operation, State
+from tilecheck.host.operations.copies import Leaf
+from tilecheck.host.operations.kernels import Prepared, Role, launched, prepared
+from tilecheck.host.operations.operations import Execution, Operation, State
 from tilecheck.host.places import Place, caller, get_frame
 from tilecheck.host.streams.clocks import Item
 

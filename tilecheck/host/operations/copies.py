@@ -15,7 +15,7 @@ from tilecheck.host.memory.handles import Array, View
 from tilecheck.host.memory.host_arrays import HostArray, pack
 from tilecheck.host.memory.regions import Region, count_runs, runs
 from tilecheck.host.memory.uses import Use, new_use
-from tilecheck.host.operations import Execution, Operation
+from tilecheck.host.operations.operations import Execution, Operation
 from tilecheck.host.places import Place, caller, text_of
 from tilecheck.host.streams.clocks import Item
 from tilecheck.ir.host_program import Place as Kind

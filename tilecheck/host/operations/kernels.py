@@ -10,10 +10,10 @@ from typing import Any, Protocol, runtime_checkable
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import LaunchRefused
 from tilecheck.host.driver import Driver
-from tilecheck.host.fast_path import FastPath, compile_fast_path
 from tilecheck.host.memory.handles import View
 from tilecheck.host.memory.partition import Partition
 from tilecheck.host.memory.uses import Use, new_use
+from tilecheck.host.operations.fast_path import FastPath, compile_fast_path
 from tilecheck.host.streams.clocks import Queue
 from tilecheck.jit.cubin import CompiledKernel
 from tilecheck.jit.guard import Guard

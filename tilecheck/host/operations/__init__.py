@@ -1,0 +1,1 @@
+"""Operations that a program submits: launches, copies, calls of its own code."""
