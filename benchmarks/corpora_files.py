@@ -20,7 +20,7 @@ from tilecheck.demand import has_decided_launches, rests_on_promises
 from tilecheck.errors import SourceError
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.modules import ModuleTable, Project
-from tilecheck.frontend.source import parse
+from tilecheck.frontend.text.source import parse
 from tilecheck.garbage import collect_rarely
 from tilecheck.model import Diagnostic, KernelReport, Site
 from tilecheck.options import Options

@@ -30,7 +30,7 @@ from corpora import Row, unpacked
 from tilecheck.errors import SourceError
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.modules import Project
-from tilecheck.frontend.source import parse
+from tilecheck.frontend.text.source import parse
 from tilecheck.garbage import collect_rarely
 from tilecheck.model import Diagnostic, HostReport, Site
 from tilecheck.options import DEFAULT_BUDGET, Options

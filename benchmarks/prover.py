@@ -27,7 +27,7 @@ from typing import Any
 
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.modules import Project
-from tilecheck.frontend.source import load
+from tilecheck.frontend.text.source import load
 from tilecheck.ir.expr import TRUE, Expr, Symbol, children, symbols, walk
 from tilecheck.options import Options
 from tilecheck.proof.ladder import prove

@@ -402,7 +402,7 @@ def test_every_package_is_shipped() -> None:
 
 _FALLBACKS = {
     LANGUAGE: {"dataclass": "for types"},
-    "tilecheck.frontend.syntax": {"walk_kind": "overloads"},
+    "tilecheck.frontend.text.syntax": {"walk_kind": "overloads"},
     "tilecheck.host.operations.operations": {"zip": "overloads", "unzip": "overloads"},
 }
 

@@ -10,7 +10,7 @@ import pytest
 
 from tilecheck.cli import main
 from tilecheck.exit_codes import ExitCode
-from tilecheck.frontend.pragmas import PragmaKind, read_pragmas
+from tilecheck.frontend.text.pragmas import PragmaKind, read_pragmas
 from tilecheck.model import Reason, Verdict
 from tilecheck.text import decode
 

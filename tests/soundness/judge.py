@@ -16,7 +16,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules import Project
-from tilecheck.frontend.source import load
+from tilecheck.frontend.text.source import load
 from tilecheck.ir.expr import symbols, walk
 from tilecheck.ir.kernel import Kernel, extent_symbol, grid_symbol, stride_symbol
 from tilecheck.model import Diagnostic, KernelReport, Report, Verdict, Witness

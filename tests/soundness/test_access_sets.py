@@ -22,7 +22,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules import Project
-from tilecheck.frontend.source import load
+from tilecheck.frontend.text.source import load
 from tilecheck.ir import expr as E
 from tilecheck.ir.kernel import Access, Effect, block_symbol
 from tilecheck.registry import load_rules

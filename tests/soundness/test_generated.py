@@ -16,7 +16,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules import Project
-from tilecheck.frontend.source import load
+from tilecheck.frontend.text.source import load
 from tilecheck.registry import load_rules
 from tilecheck.verify.stages import state_obligations
 

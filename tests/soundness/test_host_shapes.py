@@ -13,7 +13,7 @@ import pytest
 
 from tilecheck.frontend.launches import find_launches
 from tilecheck.frontend.modules import Project
-from tilecheck.frontend.source import load
+from tilecheck.frontend.text.source import load
 from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, symbols
 from tilecheck.ir.host import CONTIGUOUS, EXTENT, NUMEL, RANK, STRIDE, axis_of, owner, part_of_shape
 from tilecheck.ir.launch import HostTensor, Launch

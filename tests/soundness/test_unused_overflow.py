@@ -15,7 +15,7 @@ from tilecheck.frontend.definitions import Definition, find_kernels
 from tilecheck.frontend.executor import Executor
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules import Project
-from tilecheck.frontend.source import load
+from tilecheck.frontend.text.source import load
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
 from tilecheck.ir.kernel import CheckKind, Kernel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tilecheck.frontend.pragmas import read_pragmas
+from tilecheck.frontend.text.pragmas import read_pragmas
 from tilecheck.model import Diagnostic, Severity, Site, Span, Suppression
 from tilecheck.text import decode
 from tilecheck.verify.suppressions import apply_suppressions

@@ -15,7 +15,7 @@ from pathlib import Path
 from tilecheck.cache.tokens import Layout, layout_of
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import SourceError
-from tilecheck.frontend.source import check_syntax, read_bytes
+from tilecheck.frontend.text.source import check_syntax, read_bytes
 from tilecheck.overlay import is_above_texts, is_file
 from tilecheck.text import Source, decode
 

@@ -17,7 +17,7 @@ from tilecheck.cache.program import engine_digest, note, own_digest, recall
 from tilecheck.cache.store import FolderStore, MemoryStore, Store
 from tilecheck.cache.tokens import Layout, Place
 from tilecheck.dataclass import dataclass
-from tilecheck.frontend.pragmas import Pragma
+from tilecheck.frontend.text.pragmas import Pragma
 from tilecheck.model import Diagnostic, HostReport, KernelReport, Site, Span
 from tilecheck.options import Options
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from tilecheck.errors import SourceError
-from tilecheck.frontend.source import read_bytes
+from tilecheck.frontend.text.source import read_bytes
 from tilecheck.ir.expr import Expr, Kind, render, symbols, walk
 from tilecheck.ir.kernel import Access, Effect, Kernel, Ownership
 from tilecheck.model import Diagnostic, Related, Site

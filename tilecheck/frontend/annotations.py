@@ -10,7 +10,7 @@ from tilecheck.dataclass import dataclass
 from tilecheck.errors import SourceError
 from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.modules import ModuleTable
-from tilecheck.frontend.source import parse_expression
+from tilecheck.frontend.text.source import parse_expression
 from tilecheck.ir.kernel import Ownership
 
 _CONSTANTS = (

@@ -9,7 +9,7 @@ import libcst as cst
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.expressions import MODULE, evaluate
 from tilecheck.frontend.kinds import Kinds, last_of
-from tilecheck.frontend.syntax import walk, walk_kind
+from tilecheck.frontend.text.syntax import walk, walk_kind
 from tilecheck.frontend.values import (
     Const,
     Frame,

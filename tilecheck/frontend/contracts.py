@@ -14,9 +14,9 @@ from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.definitions import Definition, initial, kernel_pragmas, read_parameters
 from tilecheck.frontend.executor import Executor
 from tilecheck.frontend.expressions import evaluate
-from tilecheck.frontend.pragmas import PragmaKind
-from tilecheck.frontend.source import parse_expression
-from tilecheck.frontend.syntax import children
+from tilecheck.frontend.text.pragmas import PragmaKind
+from tilecheck.frontend.text.source import parse_expression
+from tilecheck.frontend.text.syntax import children
 from tilecheck.frontend.values import Frame, Named, Num, Seq
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol

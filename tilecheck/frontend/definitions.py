@@ -17,8 +17,8 @@ from tilecheck.frontend.annotations import Annotation, read_annotation
 from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.executor import Executor
 from tilecheck.frontend.modules import ModuleTable
-from tilecheck.frontend.pragmas import Pragma
-from tilecheck.frontend.syntax import walk, walk_kind
+from tilecheck.frontend.text.pragmas import Pragma
+from tilecheck.frontend.text.syntax import walk, walk_kind
 from tilecheck.frontend.values import START, Array, ArrayList, Choice, Num, Param, Pointer, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol

@@ -19,7 +19,7 @@ from tilecheck.frontend.folding import folded
 from tilecheck.frontend.folding_texts import NotConstant
 from tilecheck.frontend.modules import ModuleTable
 from tilecheck.frontend.submodules import may_hold_submodule
-from tilecheck.frontend.syntax import has_kind, walk
+from tilecheck.frontend.text.syntax import has_kind, walk
 from tilecheck.frontend.unread_constants import asked_of_unread, unread_constant
 from tilecheck.frontend.values import (
     START,

@@ -10,8 +10,8 @@ import libcst as cst
 from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.definitions import Definition, kernel_pragmas
 from tilecheck.frontend.modules import ModuleTable
-from tilecheck.frontend.pragmas import PragmaKind
-from tilecheck.frontend.syntax import has_kind, walk
+from tilecheck.frontend.text.pragmas import PragmaKind
+from tilecheck.frontend.text.syntax import has_kind, walk
 from tilecheck.ir.kernel import Filled
 from tilecheck.model import Site
 

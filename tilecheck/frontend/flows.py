@@ -18,7 +18,7 @@ from tilecheck.dataclass import dataclass
 from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.definitions import Definition
 from tilecheck.frontend.modules import ModuleTable
-from tilecheck.frontend.syntax import children, has_kind, walk, walk_kind
+from tilecheck.frontend.text.syntax import children, has_kind, walk, walk_kind
 from tilecheck.model import Site, Span
 
 Sources = frozenset["Source"]

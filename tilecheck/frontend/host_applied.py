@@ -12,7 +12,7 @@ import libcst as cst
 
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.modules import ModuleTable
-from tilecheck.frontend.syntax import walk_kind
+from tilecheck.frontend.text.syntax import walk_kind
 
 _BINDING = (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.NamedExpr, cst.For)
 

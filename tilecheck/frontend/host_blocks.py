@@ -17,7 +17,7 @@ from tilecheck.frontend.host_operators import compare
 from tilecheck.frontend.host_sharing import unread_of
 from tilecheck.frontend.host_targets import assigned, forget
 from tilecheck.frontend.host_values import Unknown
-from tilecheck.frontend.syntax import has_kind, walk
+from tilecheck.frontend.text.syntax import has_kind, walk
 from tilecheck.frontend.values import Frame, Named
 from tilecheck.ir import expr as E
 

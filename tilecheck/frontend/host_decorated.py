@@ -19,7 +19,7 @@ from tilecheck.frontend.expressions import MODULE, evaluate
 from tilecheck.frontend.host_functions import is_own
 from tilecheck.frontend.host_values import StandIn, Tensor, Unknown
 from tilecheck.frontend.statements import call_function
-from tilecheck.frontend.syntax import walk, walk_kind
+from tilecheck.frontend.text.syntax import walk, walk_kind
 from tilecheck.frontend.values import Choice, Frame, Function
 from tilecheck.ir import expr as E
 from tilecheck.ir.host import host_test

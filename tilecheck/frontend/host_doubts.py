@@ -26,7 +26,7 @@ from tilecheck.frontend.host_values import (
     Unknown,
     named_in,
 )
-from tilecheck.frontend.syntax import has_kind, walk, walk_kind
+from tilecheck.frontend.text.syntax import has_kind, walk, walk_kind
 from tilecheck.frontend.values import Choice, Frame, Function, Method, Num, Record, Seq
 from tilecheck.ir.expr import Expr
 from tilecheck.ir.host import owners

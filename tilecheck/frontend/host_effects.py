@@ -27,7 +27,7 @@ from tilecheck.frontend.host_changes import (
 from tilecheck.frontend.host_contents import after_call, after_filling
 from tilecheck.frontend.host_methods import FOLLOWED, RESHAPING
 from tilecheck.frontend.host_values import Dims, HostShape, Table, Tensor, Unknown, named_in
-from tilecheck.frontend.syntax import has_kind, walk_kind
+from tilecheck.frontend.text.syntax import has_kind, walk_kind
 from tilecheck.frontend.values import Const, Frame, Function, Method, Named, Num, Seq, Token
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from tilecheck.frontend.host_operators import compare, operate
 from tilecheck.frontend.host_targets import forget_named
 from tilecheck.frontend.host_values import Dims, HostShape, Members, Order, Table, Tensor, Unknown, named_in
 from tilecheck.frontend.statements import assign
-from tilecheck.frontend.syntax import walk_kind
+from tilecheck.frontend.text.syntax import walk_kind
 from tilecheck.frontend.values import (
     Choice,
     Const,

@@ -15,7 +15,7 @@ import libcst as cst
 
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.modules import ModuleTable
-from tilecheck.frontend.syntax import walk, walk_kind
+from tilecheck.frontend.text.syntax import walk, walk_kind
 
 
 def shared_fields(table: ModuleTable, method: cst.FunctionDef, *, calls: bool) -> dict[str, frozenset[str]]:

@@ -50,7 +50,7 @@ from tilecheck.frontend.host_values import (
 )
 from tilecheck.frontend.host_views import reordered
 from tilecheck.frontend.statements import call_function
-from tilecheck.frontend.syntax import has_kind, walk, walk_kind
+from tilecheck.frontend.text.syntax import has_kind, walk, walk_kind
 from tilecheck.frontend.values import (
     Choice,
     Const,

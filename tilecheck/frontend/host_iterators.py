@@ -12,7 +12,7 @@ import libcst as cst
 
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.host_changes import holds_mutable
-from tilecheck.frontend.syntax import names_touched, walk_kind
+from tilecheck.frontend.text.syntax import names_touched, walk_kind
 
 if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor

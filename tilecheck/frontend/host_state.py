@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from tilecheck.frontend.modules import ModuleTable
-from tilecheck.frontend.syntax import walk_kind
+from tilecheck.frontend.text.syntax import walk_kind
 
 _CONTAINERS = (cst.Dict, cst.List, cst.Set, cst.DictComp, cst.ListComp)
 _MADE = ("__init__", "__post_init__", "__new__")  # what these assign comes from whoever makes the object

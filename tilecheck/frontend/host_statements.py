@@ -27,7 +27,7 @@ from tilecheck.frontend.host_operators import operate
 from tilecheck.frontend.host_products import multiplies
 from tilecheck.frontend.host_targets import assigned, change, delete, forget, lose_changed, unpack_unknown
 from tilecheck.frontend.host_values import Dims, HostShape, Table, Tensor, Unknown, Updated
-from tilecheck.frontend.syntax import has_kind
+from tilecheck.frontend.text.syntax import has_kind
 from tilecheck.frontend.values import Choice, Const, Frame, Num, Range, Seq, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol

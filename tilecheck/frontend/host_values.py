@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.dataclass import dataclass
-from tilecheck.frontend.syntax import walk_kind
+from tilecheck.frontend.text.syntax import walk_kind
 from tilecheck.frontend.values import Frame, Function, Param, Token
 from tilecheck.ir.expr import ZERO, Expr
 

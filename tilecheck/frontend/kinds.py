@@ -8,7 +8,7 @@ from dataclasses import field
 import libcst as cst
 
 from tilecheck.dataclass import dataclass
-from tilecheck.frontend.syntax import walk, walk_kind
+from tilecheck.frontend.text.syntax import walk, walk_kind
 
 # Libraries whose functions change no list, dictionary or object of a module that they are given.
 LIBRARIES = frozenset("torch triton tilelang cuda numpy math itertools typing os logging packaging".split())

@@ -44,7 +44,7 @@ from tilecheck.frontend.launch_records import record
 from tilecheck.frontend.launch_words import may_launch
 from tilecheck.frontend.modules import ModuleTable
 from tilecheck.frontend.statements import run_block
-from tilecheck.frontend.syntax import walk, walk_kind
+from tilecheck.frontend.text.syntax import walk, walk_kind
 from tilecheck.frontend.values import Const, Frame, Function
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, const

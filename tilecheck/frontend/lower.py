@@ -26,7 +26,7 @@ from tilecheck.frontend.flows import Destinations, destinations
 from tilecheck.frontend.modules import ModuleTable
 from tilecheck.frontend.running_sums import with_moves
 from tilecheck.frontend.statements import run_block
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.text.syntax import walk
 from tilecheck.frontend.values import (
     Choice,
     Const,

@@ -18,7 +18,7 @@ from tilecheck.frontend.settled_names import (
     settle_stubs,
     stands_in,
 )
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.text.syntax import walk
 
 if TYPE_CHECKING:
     from tilecheck.frontend.modules import ModuleTable

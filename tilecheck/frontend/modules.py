@@ -26,9 +26,9 @@ from tilecheck.frontend.bindings import Binding, Element, Import, dotted, is_lan
 from tilecheck.frontend.changes import Changes
 from tilecheck.frontend.kinds import Kinds, last_of
 from tilecheck.frontend.module_names import bind_all
-from tilecheck.frontend.pragmas import Pragma, PragmaKind, read_pragmas
-from tilecheck.frontend.source import ParsedModule, load, parse
-from tilecheck.frontend.syntax import walk_kind
+from tilecheck.frontend.text.pragmas import Pragma, PragmaKind, read_pragmas
+from tilecheck.frontend.text.source import ParsedModule, load, parse
+from tilecheck.frontend.text.syntax import walk_kind
 from tilecheck.ir.kernel import UnsafeBlock
 from tilecheck.model import Site, Span
 from tilecheck.overlay import is_file

@@ -11,7 +11,7 @@ import libcst as cst
 
 from tilecheck.frontend.kinds import last_of
 from tilecheck.frontend.looped_names import is_inside_function, looped_names
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.text.syntax import walk
 
 if TYPE_CHECKING:
     from tilecheck.frontend.changes import Changes

@@ -12,7 +12,7 @@ import libcst as cst
 from tilecheck.frontend.bindings import Import
 from tilecheck.frontend.kinds import LIBRARIES
 from tilecheck.frontend.modules import ModuleTable
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.text.syntax import walk
 
 _OPTIONS = ("early_config_prune", "perf_model", "top_k")  # the last two: which run first, and how many
 # Of Python's functions, those that change nothing they are given and make nothing that runs code.

@@ -28,7 +28,7 @@ import libcst as cst
 
 from tilecheck.frontend.bindings import Binding, Import, dotted, is_language
 from tilecheck.frontend.stubs import compiled_way, only_raises
-from tilecheck.frontend.syntax import children
+from tilecheck.frontend.text.syntax import children
 
 if TYPE_CHECKING:
     from tilecheck.frontend.modules import ModuleTable

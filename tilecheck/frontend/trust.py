@@ -13,7 +13,7 @@ import libcst as cst
 
 from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.modules import ModuleTable
-from tilecheck.frontend.pragmas import Pragma, PragmaKind
+from tilecheck.frontend.text.pragmas import Pragma, PragmaKind
 from tilecheck.model import Span
 
 # Kinds that are not listed are taken out, so that a new kind of contract is no way in.

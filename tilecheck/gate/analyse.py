@@ -15,7 +15,7 @@ from tilecheck.frontend.contracts import check_text
 from tilecheck.frontend.definitions import Definition, Given, find_kernels
 from tilecheck.frontend.launches import find_launches
 from tilecheck.frontend.modules import ModuleTable, Project
-from tilecheck.frontend.source import check_syntax, parse
+from tilecheck.frontend.text.source import check_syntax, parse
 from tilecheck.frontend.trust import withdraw_trust
 from tilecheck.gate.decisions import Decisions
 from tilecheck.gate.protocol import BadLine, Item

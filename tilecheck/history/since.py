@@ -223,7 +223,7 @@ class Comparison:
         """The names of the kernels of a file, each as often as it is there; none if it cannot be read."""
         from tilecheck.frontend.definitions import find_kernels  # lazy: loads libcst
         from tilecheck.frontend.modules import Project  # lazy: as above
-        from tilecheck.frontend.source import parse  # lazy: as above
+        from tilecheck.frontend.text.source import parse  # lazy: as above
 
         self._project = self._project or Project()
         try:

@@ -28,7 +28,7 @@ def borrows_of(
     from tilecheck.frontend.definitions import find_kernels  # lazy: loads libcst
     from tilecheck.frontend.lower import lower  # lazy
     from tilecheck.frontend.modules import Project  # lazy
-    from tilecheck.frontend.source import parse  # lazy
+    from tilecheck.frontend.text.source import parse  # lazy
     from tilecheck.text import decode
 
     with overlaid({**(texts or {}), path: data}):

@@ -1,7 +1,7 @@
 """Comments that code actions write into a text, as spans and what replaces them.
 
-Where a comment must stand to be read is said in `frontend/pragmas.py`: on a line of its own it speaks of the
-next statement, behind code of the statement it stands in, and there `ignore` speaks of a header alone.
+Where a comment must stand to be read is said in `frontend/text/pragmas.py`: on a line of its own it speaks of
+the next statement, behind code of the statement it stands in, and there `ignore` speaks of a header alone.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from tilecheck.config.patterns import Pattern, absolute
 from tilecheck.config.settings import DEFAULT
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import SourceError, UsageError
-from tilecheck.frontend.source import cannot_read, check_syntax, read_bytes
+from tilecheck.frontend.text.source import cannot_read, check_syntax, read_bytes
 from tilecheck.hygiene import unreadable_source
 from tilecheck.identifiers import normalised, words_in
 from tilecheck.model import Diagnostic

@@ -9,7 +9,7 @@ from tilecheck.model import Diagnostic, HostReport, KernelReport
 from tilecheck.verify.discover import Candidate
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.pragmas import Pragma
+    from tilecheck.frontend.text.pragmas import Pragma
 
 Work = tuple[Candidate, tuple[Candidate, ...]]  # a file, and those that may launch its kernels
 

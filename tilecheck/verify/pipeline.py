@@ -27,7 +27,7 @@ from tilecheck.verify.importers import launchers
 if TYPE_CHECKING:
     from tilecheck.cache.results import Cache
     from tilecheck.cache.session import Session
-    from tilecheck.frontend.pragmas import Pragma
+    from tilecheck.frontend.text.pragmas import Pragma
 
 OnePath = str | os.PathLike[str]
 
@@ -170,7 +170,7 @@ def _is_open(one: KernelReport | HostReport) -> bool:
 
 
 def _pragmas(candidate: Candidate) -> tuple[Pragma, ...]:
-    from tilecheck.frontend.pragmas import read_pragmas  # lazy
+    from tilecheck.frontend.text.pragmas import read_pragmas  # lazy
 
     try:
         return read_pragmas(decode(candidate.path, candidate.data))
@@ -185,7 +185,7 @@ def _extra_sources(
     hosts: tuple[HostReport, ...],
 ) -> dict[str, bytes]:
     """The bytes of helper files that a site names although they were not on the command line."""
-    from tilecheck.frontend.source import read  # lazy
+    from tilecheck.frontend.text.source import read  # lazy
 
     files: dict[str, None] = {}
     for diagnostic in diagnostics:

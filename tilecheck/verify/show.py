@@ -92,7 +92,7 @@ def _table(path: str) -> ModuleTable:
         UsageError: the file cannot be read or parsed.
     """
     from tilecheck.frontend.modules import Project  # lazy
-    from tilecheck.frontend.source import load  # lazy
+    from tilecheck.frontend.text.source import load  # lazy
 
     try:
         return Project().add(load(path))
@@ -116,7 +116,7 @@ def _find(path: str, name: str) -> tuple[Definition, tuple[Launch, ...]]:
 
 
 def _ast(definition: Definition) -> str:
-    from tilecheck.frontend.source import dump  # lazy: loads libcst
+    from tilecheck.frontend.text.source import dump  # lazy: loads libcst
 
     return dump(definition.node) + "\n"
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from tilecheck import hygiene
 from tilecheck.errors import did_you_mean
-from tilecheck.frontend.pragmas import Pragma, PragmaKind
+from tilecheck.frontend.text.pragmas import Pragma, PragmaKind
 from tilecheck.model import Diagnostic, Suppression
 from tilecheck.registry import find_rule, rule_files
 

@@ -12,7 +12,7 @@ from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.launches import find_launches
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules import ModuleTable, Project
-from tilecheck.frontend.source import load, parse
+from tilecheck.frontend.text.source import load, parse
 from tilecheck.ir import expr as E
 from tilecheck.ir.launch import Launch
 from tilecheck.text import decode

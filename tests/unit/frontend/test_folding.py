@@ -14,7 +14,7 @@ from tilecheck.frontend.folding import folded
 from tilecheck.frontend.folding_texts import NotConstant
 from tilecheck.frontend.folding_values import plain
 from tilecheck.frontend.modules import ModuleTable, Project
-from tilecheck.frontend.source import parse
+from tilecheck.frontend.text.source import parse
 from tilecheck.frontend.triton.ops import Triton
 from tilecheck.model import Site, Span, Verdict
 from tilecheck.text import decode

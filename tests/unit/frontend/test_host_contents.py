@@ -8,7 +8,7 @@ import pytest
 
 from tilecheck.frontend.launches import find_launches
 from tilecheck.frontend.modules import Project
-from tilecheck.frontend.source import parse
+from tilecheck.frontend.text.source import parse
 from tilecheck.ir.contents import Contents
 from tilecheck.ir.launch import HostTensor
 from tilecheck.text import decode

@@ -10,7 +10,7 @@ import pytest
 
 from tilecheck import verify_paths
 from tilecheck.errors import SourceError
-from tilecheck.frontend.source import parse
+from tilecheck.frontend.text.source import parse
 from tilecheck.identifiers import normalised, words_in, words_of
 from tilecheck.text import decode
 from tilecheck.verify.discover import split_target

@@ -11,7 +11,7 @@ from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.launches import find_launches
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules import ModuleTable, Project
-from tilecheck.frontend.source import decode, parse
+from tilecheck.frontend.text.source import decode, parse
 from tilecheck.ir.launch import HostTensor
 
 _HOST = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tilecheck.frontend.pragmas import Pragma, PragmaKind, read_pragmas
+from tilecheck.frontend.text.pragmas import Pragma, PragmaKind, read_pragmas
 from tilecheck.text import Source, decode
 
 KERNEL = '''# tilecheck: mut out, lse

@@ -9,7 +9,7 @@ import pytest
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules import Project
-from tilecheck.frontend.source import parse
+from tilecheck.frontend.text.source import parse
 from tilecheck.ir import expr as E
 from tilecheck.ir.kernel import Kernel
 from tilecheck.text import decode

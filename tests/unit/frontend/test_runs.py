@@ -11,7 +11,7 @@ from tilecheck.frontend.definitions import Definition, find_kernels
 from tilecheck.frontend.executor import Executor, Knowledge
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules import Project
-from tilecheck.frontend.source import load
+from tilecheck.frontend.text.source import load
 from tilecheck.ir.kernel import Kernel
 
 ROOT = Path(__file__).resolve().parents[3]

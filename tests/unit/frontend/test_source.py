@@ -9,8 +9,8 @@ import libcst as cst
 import pytest
 
 from tilecheck.errors import SourceError
-from tilecheck.frontend import source as reading
-from tilecheck.frontend.source import ParsedModule, load, parse, read_bytes
+from tilecheck.frontend.text import source as reading
+from tilecheck.frontend.text.source import ParsedModule, load, parse, read_bytes
 from tilecheck.text import decode
 
 

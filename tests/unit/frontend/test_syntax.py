@@ -9,8 +9,8 @@ import libcst as cst
 import pytest
 from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper
 
-from tilecheck.frontend.byte_spans import byte_spans
-from tilecheck.frontend.syntax import Index, children, has_kind, names_touched, walk, walk_kind
+from tilecheck.frontend.text.byte_spans import byte_spans
+from tilecheck.frontend.text.syntax import Index, children, has_kind, names_touched, walk, walk_kind
 
 TEXT = """\
 @decorated(1)

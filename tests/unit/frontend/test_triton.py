@@ -11,7 +11,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules import Project
-from tilecheck.frontend.source import parse
+from tilecheck.frontend.text.source import parse
 from tilecheck.ir.expr import Kind, Symbol, add, bool_sym, ite, mul, render, sym
 from tilecheck.ir.kernel import CheckKind, Effect, Kernel, Ownership
 from tilecheck.text import decode

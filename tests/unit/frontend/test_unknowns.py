@@ -8,7 +8,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules import Project
-from tilecheck.frontend.source import parse
+from tilecheck.frontend.text.source import parse
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, symbols
 from tilecheck.ir.kernel import Access, CheckKind, Effect, Kernel

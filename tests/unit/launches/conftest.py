@@ -22,7 +22,7 @@ import pytest
 
 from tilecheck.frontend.launches import find_launches
 from tilecheck.frontend.modules import Project
-from tilecheck.frontend.source import load
+from tilecheck.frontend.text.source import load
 from tilecheck.ir.launch import Launch
 
 HEADER = """

@@ -11,7 +11,7 @@ import pytest
 
 from tilecheck.frontend.launches import find_launches
 from tilecheck.frontend.modules import Project
-from tilecheck.frontend.source import load
+from tilecheck.frontend.text.source import load
 from tilecheck.ir.expr import const, render, substitution, sym
 from tilecheck.ir.host import host_rank
 from tilecheck.ir.launch import HostTensor, Launch

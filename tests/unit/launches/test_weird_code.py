@@ -204,7 +204,7 @@ def test_all_launches_of_this_repository_are_understood(folder: str) -> None:
     from tilecheck.errors import SourceError
     from tilecheck.frontend.launches import find_launches
     from tilecheck.frontend.modules import Project
-    from tilecheck.frontend.source import load
+    from tilecheck.frontend.text.source import load
 
     root = Path(__file__).parents[3]
     count = 0

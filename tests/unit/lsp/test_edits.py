@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tilecheck.frontend.pragmas import PragmaKind, read_pragmas
+from tilecheck.frontend.text.pragmas import PragmaKind, read_pragmas
 from tilecheck.lsp.edits import Edit, ignored, required, without_suppression
 from tilecheck.lsp.outline import outline
 from tilecheck.model import KernelReport, Site, Span, Verdict

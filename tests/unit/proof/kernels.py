@@ -7,7 +7,7 @@ from tilecheck.analysis.facts import Facts
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules import Project
-from tilecheck.frontend.source import parse
+from tilecheck.frontend.text.source import parse
 from tilecheck.ir.expr import ONE, TRUE, ZERO, Expr, Kind, Symbol, sym
 from tilecheck.ir.kernel import (
     Access,

@@ -12,7 +12,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules import Project
-from tilecheck.frontend.source import load
+from tilecheck.frontend.text.source import load
 from tilecheck.ir.kernel import Effect
 from tilecheck.model import KernelReport, Verdict
 from tilecheck.proof.obligation import Disjoint

@@ -10,7 +10,7 @@ from tilecheck.analysis.facts import Facts
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules import Project
-from tilecheck.frontend.source import parse
+from tilecheck.frontend.text.source import parse
 from tilecheck.options import Options
 from tilecheck.proof.context import Context
 from tilecheck.proof.decide import as_decided

@@ -18,7 +18,7 @@ from tilecheck.frontend.definitions import Definition, find_kernels
 from tilecheck.frontend.launches import find_launches
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules import ModuleTable, Project
-from tilecheck.frontend.source import parse
+from tilecheck.frontend.text.source import parse
 from tilecheck.ir.launch import Launch
 from tilecheck.model import KernelReport
 from tilecheck.options import DEFAULT_BUDGET

@@ -17,7 +17,7 @@ from tilecheck.analysis.facts import Facts
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules import Project
-from tilecheck.frontend.source import load
+from tilecheck.frontend.text.source import load
 from tilecheck.ir.expr import (
     FALSE,
     ONE,

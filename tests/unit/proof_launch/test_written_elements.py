@@ -11,7 +11,7 @@ from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.fills import is_straight
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules import Project
-from tilecheck.frontend.source import load
+from tilecheck.frontend.text.source import load
 from tilecheck.proof.concrete import Concrete, launch_symbols
 from tilecheck.proof.context import Context
 from tilecheck.proof.fuel import Fuel

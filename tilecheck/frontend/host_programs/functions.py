@@ -16,7 +16,7 @@ from tilecheck.frontend.host_programs.knowledge import Relearn, Returned, Unread
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.statements import run_block
 from tilecheck.frontend.modules import ModuleTable
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.text.syntax import walk
 
 MAX_DEPTH = 8
 # Decorators behind which a function does what its text says.

@@ -12,7 +12,7 @@ from tilecheck.dataclass import dataclass
 from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.host_programs.kernels import Kernels
 from tilecheck.frontend.modules import ModuleTable
-from tilecheck.frontend.syntax import children, has_kind, walk, walk_kind
+from tilecheck.frontend.text.syntax import children, has_kind, walk, walk_kind
 
 # A file without any of these words has no such code.
 WORDS = re.compile(

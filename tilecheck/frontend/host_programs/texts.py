@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 import libcst as cst
 
-from tilecheck.frontend.syntax import has_kind, walk, walk_kind
+from tilecheck.frontend.text.syntax import has_kind, walk, walk_kind
 
 if TYPE_CHECKING:
     from tilecheck.frontend.host_programs.machine import Machine

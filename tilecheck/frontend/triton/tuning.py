@@ -7,7 +7,7 @@ import libcst as cst
 from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.definitions import Definition
 from tilecheck.frontend.modules import ModuleTable
-from tilecheck.frontend.syntax import walk_kind
+from tilecheck.frontend.text.syntax import walk_kind
 from tilecheck.ir.kernel import Tuning
 
 _AUTOTUNE = ("triton.autotune", "triton.runtime.autotuner.autotune", "triton.runtime.autotune")

@@ -13,7 +13,7 @@ from tilecheck.frontend.definitions import Definition
 from tilecheck.frontend.host_programs import HostFunction, read_host_programs
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules import Project
-from tilecheck.frontend.source import parse
+from tilecheck.frontend.text.source import parse
 from tilecheck.ir.host_text import action_text, region_text
 from tilecheck.ir.launch_footprint import KernelFootprint
 from tilecheck.text import decode

@@ -16,7 +16,7 @@ from tilecheck.frontend.host_programs.objects import with_owners
 from tilecheck.frontend.host_programs.programs import MOST_UNREAD
 from tilecheck.frontend.host_programs.values import Scope
 from tilecheck.frontend.modules import Project
-from tilecheck.frontend.source import parse
+from tilecheck.frontend.text.source import parse
 from tilecheck.ir.host_program import Work
 from tilecheck.ir.launch_footprint import KernelFootprint
 from tilecheck.text import decode

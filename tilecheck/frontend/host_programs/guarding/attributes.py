@@ -27,7 +27,7 @@ from tilecheck.frontend.host_programs.guarding.kinds import (
 )
 from tilecheck.frontend.host_programs.guarding.run import Run
 from tilecheck.frontend.modules import ModuleTable
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.text.syntax import walk
 
 
 def attribute(r: Run, node: cst.CSTNode, owner: Kind, name: str) -> Kind:

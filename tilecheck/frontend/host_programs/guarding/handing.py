@@ -13,7 +13,7 @@ from tilecheck.frontend.host_programs.guarding.kinds import External, Sort, is_r
 from tilecheck.frontend.host_programs.guarding.run import Run
 from tilecheck.frontend.host_programs.guarding.scopes import is_own, loops_around
 from tilecheck.frontend.host_programs.torch_names import ALLOCATORS
-from tilecheck.frontend.syntax import walk, walk_kind
+from tilecheck.frontend.text.syntax import walk, walk_kind
 
 _TORCH = frozenset(ALLOCATORS - frozenset("as_tensor asarray from_numpy frombuffer".split()))
 _NUMPY = frozenset(

@@ -9,7 +9,7 @@ import libcst as cst
 
 from tilecheck.dataclass import dataclass
 from tilecheck.frontend.bindings import imports_of
-from tilecheck.frontend.syntax import children, walk
+from tilecheck.frontend.text.syntax import children, walk
 
 # Methods that change what a container holds.
 CHANGING = frozenset(

@@ -10,7 +10,7 @@ from tilecheck.dataclass import dataclass
 from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.host_programs.guarding.scopes import Names, changed_targets, is_own, names_of
 from tilecheck.frontend.modules import ModuleTable
-from tilecheck.frontend.syntax import walk
+from tilecheck.frontend.text.syntax import walk
 
 ANY_NAME = ""
 MAKING = ("__init__", "__post_init__", "__new__")

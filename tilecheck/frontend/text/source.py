@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import SourceError
-from tilecheck.frontend.nesting import too_deep
+from tilecheck.frontend.text.nesting import too_deep
 from tilecheck.identifiers import is_misread_constant, normalised, words_of
 from tilecheck.model import Span
 from tilecheck.overlay import text_at
@@ -21,7 +21,7 @@ from tilecheck.text import Source, decode
 if TYPE_CHECKING:
     import libcst as cst
 
-    from tilecheck.frontend.syntax import Index
+    from tilecheck.frontend.text.syntax import Index
 
 MAX_BYTES = 20_000_000
 # Layout that libcst reads but does not keep, so that its byte counts fall behind the file's.
@@ -118,8 +118,8 @@ def parse(source: Source) -> ParsedModule:
     check_syntax(source)
     import libcst as cst  # lazy: a run over files without kernels never loads it
 
-    from tilecheck.frontend.byte_spans import byte_spans  # lazy: as above
-    from tilecheck.frontend.syntax import Index  # lazy: as above
+    from tilecheck.frontend.text.byte_spans import byte_spans  # lazy: as above
+    from tilecheck.frontend.text.syntax import Index  # lazy: as above
 
     try:
         module = cst.parse_module(source.text)

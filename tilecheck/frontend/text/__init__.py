@@ -1,0 +1,1 @@
+"""Source text: parsing, walks over syntax trees, spans, and `# tilecheck:` comments."""
