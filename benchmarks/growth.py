@@ -23,7 +23,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from tilecheck.frontend.definitions import find_kernels
-from tilecheck.frontend.modules import Project
+from tilecheck.frontend.modules.project import Project
 from tilecheck.garbage import collect_rarely
 from tilecheck.options import Options
 from tilecheck.patches.index import patches_of

@@ -29,7 +29,7 @@ from corpora import Row, unpacked
 
 from tilecheck.errors import SourceError
 from tilecheck.frontend.definitions import find_kernels
-from tilecheck.frontend.modules import Project
+from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import parse
 from tilecheck.garbage import collect_rarely
 from tilecheck.model import Diagnostic, HostReport, Site

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from tilecheck.frontend.definitions import find_kernels
-from tilecheck.frontend.modules import Project
+from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import load
 from tilecheck.ir.expr import TRUE, Expr, Symbol, children, symbols, walk
 from tilecheck.options import Options

@@ -15,7 +15,7 @@ from soundness_texts import Reading
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.lower import lower
-from tilecheck.frontend.modules import Project
+from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import load
 from tilecheck.ir.expr import symbols, walk
 from tilecheck.ir.kernel import Kernel, extent_symbol, grid_symbol, stride_symbol

@@ -15,7 +15,7 @@ from tilecheck.analysis.facts import Facts
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.lower import lower
-from tilecheck.frontend.modules import Project
+from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import load
 from tilecheck.registry import load_rules
 from tilecheck.verify.stages import state_obligations

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tilecheck.frontend.launches import find_launches
-from tilecheck.frontend.modules import Project
+from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import load
 from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, symbols
 from tilecheck.ir.host import CONTIGUOUS, EXTENT, NUMEL, RANK, STRIDE, axis_of, owner, part_of_shape

@@ -14,7 +14,7 @@ from tilecheck.frontend import numbers
 from tilecheck.frontend.definitions import Definition, find_kernels
 from tilecheck.frontend.executor import Executor
 from tilecheck.frontend.lower import lower
-from tilecheck.frontend.modules import Project
+from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import load
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr

@@ -12,7 +12,7 @@ import pytest
 
 from tilecheck.cli import main
 from tilecheck.exit_codes import ExitCode
-from tilecheck.frontend.modules import ModuleTable
+from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.model import Diagnostic, HostReport, Report
 from tilecheck.options import Options
 from tilecheck.verify import host_functions

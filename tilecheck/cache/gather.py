@@ -14,8 +14,8 @@ from tilecheck.errors import SourceError
 from tilecheck.text import Source, decode
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.bindings import Import
-    from tilecheck.frontend.modules import ModuleTable, Project
+    from tilecheck.frontend.modules.bindings import Import
+    from tilecheck.frontend.modules.project import ModuleTable, Project
 
 
 class Unclear(Exception):

@@ -8,8 +8,8 @@ import libcst as cst
 
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import SourceError
-from tilecheck.frontend.bindings import Import, dotted
-from tilecheck.frontend.modules import ModuleTable
+from tilecheck.frontend.modules.bindings import Import, dotted
+from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.frontend.text.source import parse_expression
 from tilecheck.ir.kernel import Ownership
 

@@ -10,9 +10,9 @@ import re
 
 import libcst as cst
 
-from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.definitions import is_kernel_decorator
-from tilecheck.frontend.modules import ModuleTable
+from tilecheck.frontend.modules.bindings import Import, dotted
+from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.frontend.shipped_kernels import shipped_kernel
 from tilecheck.model import Site
 

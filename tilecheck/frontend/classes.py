@@ -8,7 +8,7 @@ import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.expressions import MODULE, evaluate
-from tilecheck.frontend.kinds import Kinds, last_of
+from tilecheck.frontend.modules.mutability import Kinds, last_of
 from tilecheck.frontend.text.syntax import walk, walk_kind
 from tilecheck.frontend.values import (
     Const,
@@ -25,7 +25,7 @@ from tilecheck.frontend.values import (
 
 if TYPE_CHECKING:
     from tilecheck.frontend.executor import Executor
-    from tilecheck.frontend.modules import ModuleTable
+    from tilecheck.frontend.modules.project import ModuleTable
 
 # Methods after which the fields of an object are not what the class body and the call say.
 _MAKES_FIELDS = frozenset(

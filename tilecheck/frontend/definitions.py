@@ -14,9 +14,9 @@ import libcst as cst
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.annotations import Annotation, read_annotation
-from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.executor import Executor
-from tilecheck.frontend.modules import ModuleTable
+from tilecheck.frontend.modules.bindings import Import, dotted
+from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.frontend.text.pragmas import Pragma
 from tilecheck.frontend.text.syntax import walk, walk_kind
 from tilecheck.frontend.values import START, Array, ArrayList, Choice, Num, Param, Pointer, Token

@@ -16,10 +16,10 @@ from tilecheck.cancellation import checkpoint
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import numbers, signs, spans
-from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.execute.overflow import Overflow, coarse
 from tilecheck.frontend.execute.rests import is_new_unknown, resting, rests_of
 from tilecheck.frontend.made import by_branch
+from tilecheck.frontend.modules.bindings import Import, dotted
 from tilecheck.frontend.values import (
     START,
     Array,
@@ -68,7 +68,7 @@ from tilecheck.model import Site
 if TYPE_CHECKING:
     import libcst as cst
 
-    from tilecheck.frontend.modules import ModuleTable, Project
+    from tilecheck.frontend.modules.project import ModuleTable, Project
 
 # Decorators that leave a function what its text says, to code that a kernel calls.
 TRANSPARENT = frozenset(

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator
 
 import libcst as cst
 
-from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.definitions import Definition, kernel_pragmas
-from tilecheck.frontend.modules import ModuleTable
+from tilecheck.frontend.modules.bindings import Import, dotted
+from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.frontend.text.pragmas import PragmaKind
 from tilecheck.frontend.text.syntax import has_kind, walk
 from tilecheck.ir.kernel import Filled

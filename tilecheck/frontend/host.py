@@ -70,7 +70,7 @@ from tilecheck.ir.host import (
 if TYPE_CHECKING:
     from tilecheck.frontend.host_autograd import HostRun
     from tilecheck.frontend.host_reshaping import Supposed
-    from tilecheck.frontend.modules import ModuleTable
+    from tilecheck.frontend.modules.project import ModuleTable
 
 HOST_STEPS = 30_000
 _NAMELESS = "?"

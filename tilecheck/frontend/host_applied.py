@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from tilecheck.frontend.bindings import dotted
-from tilecheck.frontend.modules import ModuleTable
+from tilecheck.frontend.modules.bindings import dotted
+from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.frontend.text.syntax import walk_kind
 
 _BINDING = (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.NamedExpr, cst.For)

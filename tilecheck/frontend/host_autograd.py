@@ -16,12 +16,12 @@ import libcst as cst
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_elementwise, host_shapes
-from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.host_blocks import meet
 from tilecheck.frontend.host_changes import MUTATORS, holds_mutable
 from tilecheck.frontend.host_sharing import kept
 from tilecheck.frontend.host_tensors import fresh_to_given
 from tilecheck.frontend.host_values import Ratio, Tensor, Unknown
+from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.text.syntax import walk, walk_kind
 from tilecheck.frontend.values import Choice, Const, Frame, Num, Seq
 from tilecheck.ir import expr as E
@@ -29,7 +29,7 @@ from tilecheck.ir.host import host_stride, owners
 
 if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor
-    from tilecheck.frontend.modules import ModuleTable
+    from tilecheck.frontend.modules.project import ModuleTable
     from tilecheck.ir.launch import Launch
 
 SAVED = "saved_tensors"

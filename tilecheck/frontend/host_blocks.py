@@ -9,7 +9,6 @@ import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import statements
-from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.expressions import evaluate
 from tilecheck.frontend.host_changes import unread_code_runs
 from tilecheck.frontend.host_doubts import about, parts
@@ -17,6 +16,7 @@ from tilecheck.frontend.host_operators import compare
 from tilecheck.frontend.host_sharing import unread_of
 from tilecheck.frontend.host_targets import assigned, forget
 from tilecheck.frontend.host_values import Unknown
+from tilecheck.frontend.modules.bindings import Import, dotted
 from tilecheck.frontend.text.syntax import has_kind, walk
 from tilecheck.frontend.values import Frame, Named
 from tilecheck.ir import expr as E

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import MODULE, evaluate
 from tilecheck.frontend.host_functions import is_own
 from tilecheck.frontend.host_values import StandIn, Tensor, Unknown
+from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.statements import call_function
 from tilecheck.frontend.text.syntax import walk, walk_kind
 from tilecheck.frontend.values import Choice, Frame, Function
@@ -26,7 +26,7 @@ from tilecheck.ir.host import host_test
 
 if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor
-    from tilecheck.frontend.modules import ModuleTable
+    from tilecheck.frontend.modules.project import ModuleTable
 
 _LIBRARIES = ("torch", "triton", "functools", "typing")
 

@@ -18,7 +18,7 @@ from tilecheck.ir.host import host_extent, host_stride
 if TYPE_CHECKING:
     from tilecheck.frontend.executor import Arguments
     from tilecheck.frontend.host import HostExecutor
-    from tilecheck.frontend.modules import ModuleTable
+    from tilecheck.frontend.modules.project import ModuleTable
 
 CLASS = "triton.tools.tensor_descriptor.TensorDescriptor"
 _OPTIONS = ("padding?", "round_f32_to_tf32?")

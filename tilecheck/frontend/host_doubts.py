@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.dataclass import dataclass
-from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.host_values import (
     Axes,
     Dims,
@@ -26,6 +25,7 @@ from tilecheck.frontend.host_values import (
     Unknown,
     named_in,
 )
+from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.text.syntax import has_kind, walk, walk_kind
 from tilecheck.frontend.values import Choice, Frame, Function, Method, Num, Record, Seq
 from tilecheck.ir.expr import Expr

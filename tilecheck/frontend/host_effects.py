@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.definitions import is_kernel_decorator
 from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.host_changes import (
@@ -27,12 +26,13 @@ from tilecheck.frontend.host_changes import (
 from tilecheck.frontend.host_contents import after_call, after_filling
 from tilecheck.frontend.host_methods import FOLLOWED, RESHAPING
 from tilecheck.frontend.host_values import Dims, HostShape, Table, Tensor, Unknown, named_in
+from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.text.syntax import has_kind, walk_kind
 from tilecheck.frontend.values import Const, Frame, Function, Method, Named, Num, Seq, Token
 
 if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor
-    from tilecheck.frontend.modules import ModuleTable
+    from tilecheck.frontend.modules.project import ModuleTable
 
 # Libraries whose functions change no list, dictionary or object that they are given, but elements of tensors.
 _LIBRARIES = frozenset(

@@ -13,8 +13,8 @@ from itertools import permutations
 
 import libcst as cst
 
-from tilecheck.frontend.bindings import dotted
-from tilecheck.frontend.modules import ModuleTable
+from tilecheck.frontend.modules.bindings import dotted
+from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.frontend.text.syntax import walk, walk_kind
 
 

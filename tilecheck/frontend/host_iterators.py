@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.host_changes import holds_mutable
+from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.text.syntax import names_touched, walk_kind
 
 if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor
-    from tilecheck.frontend.modules import ModuleTable
+    from tilecheck.frontend.modules.project import ModuleTable
     from tilecheck.frontend.values import Frame
 
 _USING_UP = frozenset("list tuple set frozenset dict sum max min any all sorted".split())

@@ -14,11 +14,11 @@ import libcst as cst
 
 from tilecheck.dataclass import dataclass
 from tilecheck.frontend import host_shapes
-from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.expressions import evaluate
 from tilecheck.frontend.host_operators import operate
 from tilecheck.frontend.host_targets import change
 from tilecheck.frontend.host_values import Axes, Dims, HostShape, Unknown
+from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.values import Frame, Num, Range, Seq
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr

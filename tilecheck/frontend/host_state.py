@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from tilecheck.frontend.modules import ModuleTable
+from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.frontend.text.syntax import walk_kind
 
 _CONTAINERS = (cst.Dict, cst.List, cst.Set, cst.DictComp, cst.ListComp)

@@ -15,7 +15,6 @@ import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_lists, host_sharing, statements
-from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import evaluate, joined
 from tilecheck.frontend.host_blocks import run_match, run_try, run_with
@@ -27,6 +26,7 @@ from tilecheck.frontend.host_operators import operate
 from tilecheck.frontend.host_products import multiplies
 from tilecheck.frontend.host_targets import assigned, change, delete, forget, lose_changed, unpack_unknown
 from tilecheck.frontend.host_values import Dims, HostShape, Table, Tensor, Unknown, Updated
+from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.text.syntax import has_kind
 from tilecheck.frontend.values import Choice, Const, Frame, Num, Range, Seq, integer
 from tilecheck.ir import expr as E

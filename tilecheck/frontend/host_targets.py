@@ -8,7 +8,6 @@ import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_reshaping, host_shapes, host_sharing, statements
-from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.expressions import evaluate
 from tilecheck.frontend.host_arguments import literal
 from tilecheck.frontend.host_changes import (
@@ -23,6 +22,7 @@ from tilecheck.frontend.host_changes import (
 )
 from tilecheck.frontend.host_effects import forget_effects
 from tilecheck.frontend.host_values import Dims, HostShape, Starred, Table, Tensor, Unknown
+from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.text.syntax import has_kind, names_touched, walk_kind
 from tilecheck.frontend.values import Choice, Const, Frame, Function, Num, Poison, Record, Seq
 from tilecheck.ir import expr as E

@@ -14,7 +14,7 @@ from tilecheck.frontend.values import Frame, Function, Param, Token
 from tilecheck.ir.expr import ZERO, Expr
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.modules import ModuleTable
+    from tilecheck.frontend.modules.project import ModuleTable
 
 GUARDED_LAUNCHER = "tilecheck.launch"
 LAUNCHERS = ("cuda.tile.launch", GUARDED_LAUNCHER)  # what launches a kernel; the arguments are the same

@@ -45,7 +45,7 @@ from tilecheck.ir.launch_ranks import launch_expressions, map_launch, with_known
 
 if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor
-    from tilecheck.frontend.modules import ModuleTable
+    from tilecheck.frontend.modules.project import ModuleTable
 
 _MOST_WAYS = 4  # in which one launch is seen
 _MOST_AXES = 5  # of a tensor that a kernel takes, for which its shape is written out

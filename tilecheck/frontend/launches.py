@@ -17,7 +17,6 @@ import libcst as cst
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.annotations import read_annotation
-from tilecheck.frontend.bindings import Import, dotted, imports_of
 from tilecheck.frontend.checked_launches import checked_launches
 from tilecheck.frontend.definitions import is_kernel_decorator
 from tilecheck.frontend.expressions import evaluate
@@ -42,7 +41,8 @@ from tilecheck.frontend.host_state import kept_names
 from tilecheck.frontend.host_values import LAUNCHERS, LaunchCall, Tensor, Unknown
 from tilecheck.frontend.launch_records import record
 from tilecheck.frontend.launch_words import may_launch
-from tilecheck.frontend.modules import ModuleTable
+from tilecheck.frontend.modules.bindings import Import, dotted, imports_of
+from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.frontend.statements import run_block
 from tilecheck.frontend.text.syntax import walk, walk_kind
 from tilecheck.frontend.values import Const, Frame, Function

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import libcst as cst
 
-from tilecheck.frontend.bindings import Import
-from tilecheck.frontend.kinds import LIBRARIES
-from tilecheck.frontend.modules import ModuleTable
+from tilecheck.frontend.modules.bindings import Import
+from tilecheck.frontend.modules.mutability import LIBRARIES
+from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.frontend.text.syntax import walk
 
 _OPTIONS = ("early_config_prune", "perf_model", "top_k")  # the last two: which run first, and how many

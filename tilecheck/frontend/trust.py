@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from tilecheck.frontend.bindings import dotted
-from tilecheck.frontend.modules import ModuleTable
+from tilecheck.frontend.modules.bindings import dotted
+from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.frontend.text.pragmas import Pragma, PragmaKind
 from tilecheck.model import Span
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import libcst as cst
 
-from tilecheck.frontend.bindings import Binding, Import, dotted
 from tilecheck.frontend.executor import Executor
-from tilecheck.frontend.modules import ModuleTable
+from tilecheck.frontend.modules.bindings import Binding, Import, dotted
+from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.frontend.values import Num, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol

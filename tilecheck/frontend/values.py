@@ -29,7 +29,7 @@ from tilecheck.ir.expr import (
 if TYPE_CHECKING:
     import libcst as cst
 
-    from tilecheck.frontend.modules import ModuleTable
+    from tilecheck.frontend.modules.project import ModuleTable
 
 
 def lane(from_right: int) -> Expr:

@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.errors import SourceError, UnsupportedConstruct
-from tilecheck.frontend.bindings import Import
 from tilecheck.frontend.contracts import check_text
 from tilecheck.frontend.definitions import Definition, Given, find_kernels
 from tilecheck.frontend.launches import find_launches
-from tilecheck.frontend.modules import ModuleTable, Project
+from tilecheck.frontend.modules.bindings import Import
+from tilecheck.frontend.modules.project import ModuleTable, Project
 from tilecheck.frontend.text.source import check_syntax, parse
 from tilecheck.frontend.trust import withdraw_trust
 from tilecheck.gate.decisions import Decisions

@@ -37,7 +37,7 @@ from tilecheck.verify.importers import launchers
 
 if TYPE_CHECKING:
     from tilecheck.config.files import Configs
-    from tilecheck.frontend.modules import Project
+    from tilecheck.frontend.modules.project import Project
 
 Unchanged = tuple[tuple[str, str], ...]
 _HOST = ("",)  # the view of no kernel: the file without the bodies of all of them
@@ -222,7 +222,7 @@ class Comparison:
     def kernels(self, file: str, data: bytes) -> list[str]:
         """The names of the kernels of a file, each as often as it is there; none if it cannot be read."""
         from tilecheck.frontend.definitions import find_kernels  # lazy: loads libcst
-        from tilecheck.frontend.modules import Project  # lazy: as above
+        from tilecheck.frontend.modules.project import Project  # lazy: as above
         from tilecheck.frontend.text.source import parse  # lazy: as above
 
         self._project = self._project or Project()
@@ -310,8 +310,8 @@ def _tree(source: Source) -> ast.Module | None:
 def _looked_for(tree: ast.Module, importer: str) -> Iterator[str]:
     """Every path where an import of a file may look for a module, and where it is looked whether folders above
     the file are packages, which decides where absolute imports begin."""
-    from tilecheck.frontend.bindings import Import  # lazy: loads libcst
-    from tilecheck.frontend.modules import candidates  # lazy: loads libcst
+    from tilecheck.frontend.modules.bindings import Import  # lazy: loads libcst
+    from tilecheck.frontend.modules.project import candidates  # lazy: loads libcst
 
     modules: dict[tuple[str, int], None] = {}
     for node in ast.walk(tree):

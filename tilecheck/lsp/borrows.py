@@ -27,7 +27,7 @@ def borrows_of(
     from tilecheck.analysis.borrow import build  # lazy
     from tilecheck.frontend.definitions import find_kernels  # lazy: loads libcst
     from tilecheck.frontend.lower import lower  # lazy
-    from tilecheck.frontend.modules import Project  # lazy
+    from tilecheck.frontend.modules.project import Project  # lazy
     from tilecheck.frontend.text.source import parse  # lazy
     from tilecheck.text import decode
 

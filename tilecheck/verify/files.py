@@ -17,7 +17,7 @@ from tilecheck.config.files import Configs
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import SourceError, UnsupportedConstruct, UsageError
 from tilecheck.frontend.definitions import Definition, find_kernels
-from tilecheck.frontend.modules import Project
+from tilecheck.frontend.modules.project import Project
 from tilecheck.hygiene import unreadable_source
 from tilecheck.model import Diagnostic, HostReport, KernelReport, Site, Span
 from tilecheck.options import DEFAULT_BUDGET, Options

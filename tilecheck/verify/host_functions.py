@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tilecheck.frontend.definitions import Definition
     from tilecheck.frontend.host_programs import HostFunction
     from tilecheck.frontend.host_programs.guarding import Guards
-    from tilecheck.frontend.modules import ModuleTable
+    from tilecheck.frontend.modules.project import ModuleTable
     from tilecheck.ir.host_program import HostProgram
     from tilecheck.ir.launch_footprint import KernelFootprint
     from tilecheck.proof.host_judge import Judgement, Open

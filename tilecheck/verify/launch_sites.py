@@ -17,7 +17,7 @@ from tilecheck.uses.confirm import is_of_module
 
 if TYPE_CHECKING:
     from tilecheck.frontend.definitions import Definition
-    from tilecheck.frontend.modules import ModuleTable
+    from tilecheck.frontend.modules.project import ModuleTable
     from tilecheck.ir.launch import Launch
     from tilecheck.uses.values import Use
     from tilecheck.verify.discover import Candidate

@@ -123,7 +123,7 @@ def _file_results(
         results = [_known(session, *item) for item in work]
     open_ = [number for number, result in enumerate(results) if result is None]
     if open_:
-        from tilecheck.frontend.modules import Project  # lazy, as above
+        from tilecheck.frontend.modules.project import Project  # lazy, as above
         from tilecheck.verify.files import analysed  # lazy: nothing of it is needed where all is known
 
         found_now = analysed(

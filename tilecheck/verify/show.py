@@ -12,7 +12,7 @@ from tilecheck.model import Site
 if TYPE_CHECKING:
     from tilecheck.analysis.borrow import BorrowGraph
     from tilecheck.frontend.definitions import Definition
-    from tilecheck.frontend.modules import ModuleTable
+    from tilecheck.frontend.modules.project import ModuleTable
     from tilecheck.ir.host_program import HostProgram
     from tilecheck.ir.kernel import Kernel
     from tilecheck.ir.launch import Launch
@@ -91,7 +91,7 @@ def _table(path: str) -> ModuleTable:
     Raises:
         UsageError: the file cannot be read or parsed.
     """
-    from tilecheck.frontend.modules import Project  # lazy
+    from tilecheck.frontend.modules.project import Project  # lazy
     from tilecheck.frontend.text.source import load  # lazy
 
     try:

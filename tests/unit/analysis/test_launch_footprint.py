@@ -9,7 +9,7 @@ import pytest
 from tilecheck.analysis.launch_footprint import kernel_footprint
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.lower import lower
-from tilecheck.frontend.modules import Project
+from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import parse
 from tilecheck.ir.expr import render
 from tilecheck.ir.launch_footprint import KernelFootprint

@@ -8,7 +8,7 @@ import pytest
 
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.lower import lower
-from tilecheck.frontend.modules import Project
+from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import parse
 from tilecheck.ir.kernel import Effect
 from tilecheck.text import decode

@@ -11,7 +11,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.launches import find_launches
 from tilecheck.frontend.lower import lower
-from tilecheck.frontend.modules import ModuleTable, Project
+from tilecheck.frontend.modules.project import ModuleTable, Project
 from tilecheck.frontend.text.source import load, parse
 from tilecheck.ir import expr as E
 from tilecheck.ir.launch import Launch

@@ -13,7 +13,7 @@ from tilecheck.frontend.expressions import module_name
 from tilecheck.frontend.folding import folded
 from tilecheck.frontend.folding_texts import NotConstant
 from tilecheck.frontend.folding_values import plain
-from tilecheck.frontend.modules import ModuleTable, Project
+from tilecheck.frontend.modules.project import ModuleTable, Project
 from tilecheck.frontend.text.source import parse
 from tilecheck.frontend.triton.ops import Triton
 from tilecheck.model import Site, Span, Verdict

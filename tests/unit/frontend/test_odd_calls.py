@@ -10,7 +10,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.launches import find_launches
 from tilecheck.frontend.lower import lower
-from tilecheck.frontend.modules import ModuleTable, Project
+from tilecheck.frontend.modules.project import ModuleTable, Project
 from tilecheck.frontend.text.source import decode, parse
 from tilecheck.ir.launch import HostTensor
 

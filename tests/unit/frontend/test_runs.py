@@ -10,7 +10,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.definitions import Definition, find_kernels
 from tilecheck.frontend.executor import Executor, Knowledge
 from tilecheck.frontend.lower import lower
-from tilecheck.frontend.modules import Project
+from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import load
 from tilecheck.ir.kernel import Kernel
 

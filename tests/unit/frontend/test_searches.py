@@ -14,7 +14,7 @@ from tilecheck import check_source
 from tilecheck.frontend import statements
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.lower import lower
-from tilecheck.frontend.modules import Project
+from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import parse
 from tilecheck.frontend.values import Num
 from tilecheck.ir import expr as E

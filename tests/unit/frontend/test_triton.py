@@ -10,7 +10,7 @@ from tilecheck import check_source
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.lower import lower
-from tilecheck.frontend.modules import Project
+from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import parse
 from tilecheck.ir.expr import Kind, Symbol, add, bool_sym, ite, mul, render, sym
 from tilecheck.ir.kernel import CheckKind, Effect, Kernel, Ownership

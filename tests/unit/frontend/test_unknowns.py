@@ -7,7 +7,7 @@ import pytest
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.lower import lower
-from tilecheck.frontend.modules import Project
+from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import parse
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, symbols

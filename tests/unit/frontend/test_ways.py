@@ -9,7 +9,7 @@ import pytest
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.lower import lower
-from tilecheck.frontend.modules import ModuleTable, Project
+from tilecheck.frontend.modules.project import ModuleTable, Project
 from tilecheck.frontend.text.source import parse
 from tilecheck.ir.expr import render
 from tilecheck.ir.kernel import Kernel

@@ -9,7 +9,7 @@ import pytest
 
 from tilecheck.frontend.host_programs import HostFunction, read_host_programs
 from tilecheck.frontend.host_programs.guarding import Guarding, Guards
-from tilecheck.frontend.modules import Project
+from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import parse
 from tilecheck.text import decode
 from tilecheck.verify.host_functions import footprint_of

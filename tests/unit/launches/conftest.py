@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from tilecheck.frontend.launches import find_launches
-from tilecheck.frontend.modules import Project
+from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import load
 from tilecheck.ir.launch import Launch
 

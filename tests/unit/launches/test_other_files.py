@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tilecheck import verify_paths
-from tilecheck.frontend.modules import Project
+from tilecheck.frontend.modules.project import Project
 from tilecheck.model import Report
 from tilecheck.options import Options
 from tilecheck.text import decode

@@ -6,7 +6,7 @@ from tilecheck.analysis.borrow import build
 from tilecheck.analysis.facts import Facts
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.lower import lower
-from tilecheck.frontend.modules import Project
+from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import parse
 from tilecheck.ir.expr import ONE, TRUE, ZERO, Expr, Kind, Symbol, sym
 from tilecheck.ir.kernel import (

@@ -11,7 +11,7 @@ from tilecheck.analysis.facts import Facts
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.lower import lower
-from tilecheck.frontend.modules import Project
+from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import load
 from tilecheck.ir.kernel import Effect
 from tilecheck.model import KernelReport, Verdict

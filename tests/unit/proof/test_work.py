@@ -17,7 +17,7 @@ from tilecheck.findings.verdict import conclude
 from tilecheck.frontend.definitions import Definition, find_kernels
 from tilecheck.frontend.launches import find_launches
 from tilecheck.frontend.lower import lower
-from tilecheck.frontend.modules import ModuleTable, Project
+from tilecheck.frontend.modules.project import ModuleTable, Project
 from tilecheck.frontend.text.source import parse
 from tilecheck.ir.launch import Launch
 from tilecheck.model import KernelReport

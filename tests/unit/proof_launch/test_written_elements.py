@@ -10,7 +10,7 @@ import pytest
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.fills import is_straight
 from tilecheck.frontend.lower import lower
-from tilecheck.frontend.modules import Project
+from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import load
 from tilecheck.proof.concrete import Concrete, launch_symbols
 from tilecheck.proof.context import Context

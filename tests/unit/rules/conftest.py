@@ -12,7 +12,7 @@ from tilecheck.analysis.borrow import build
 from tilecheck.analysis.facts import Facts
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.lower import lower
-from tilecheck.frontend.modules import Project
+from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import load
 from tilecheck.model import Diagnostic
 from tilecheck.proof.obligation import Obligation

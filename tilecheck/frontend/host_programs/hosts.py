@@ -12,7 +12,7 @@ from tilecheck.frontend.host_programs.kernels import Footprints, Kernels
 from tilecheck.frontend.host_programs.knowledge import Knowledge
 from tilecheck.frontend.host_programs.programs import Entry, read
 from tilecheck.frontend.host_programs.relevance import WORDS, Place, Relevance
-from tilecheck.frontend.modules import ModuleTable
+from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.ir.host_program import HostProgram
 from tilecheck.model import Site
 

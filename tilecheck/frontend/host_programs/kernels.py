@@ -9,7 +9,7 @@ import libcst as cst
 
 from tilecheck.dataclass import dataclass
 from tilecheck.frontend.definitions import Definition, Given, find_kernels
-from tilecheck.frontend.modules import ModuleTable
+from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.ir.launch_footprint import KernelFootprint
 
 Footprints = Callable[[Definition], KernelFootprint | None]

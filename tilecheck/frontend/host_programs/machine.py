@@ -25,7 +25,7 @@ from tilecheck.frontend.host_programs.knowledge import (
 )
 from tilecheck.frontend.host_programs.objects import with_owners
 from tilecheck.frontend.host_programs.ranges import Ranges
-from tilecheck.frontend.modules import ModuleTable
+from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.ir import expr as E
 from tilecheck.ir import host_program as H
 from tilecheck.ir.expr import Expr, Kind, Symbol

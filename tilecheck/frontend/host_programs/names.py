@@ -7,7 +7,6 @@ from pathlib import Path
 
 import libcst as cst
 
-from tilecheck.frontend.bindings import Binding, Element, Import, dotted
 from tilecheck.frontend.definitions import Definition
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs import views
@@ -17,7 +16,8 @@ from tilecheck.frontend.host_programs.holding import give_to_caller
 from tilecheck.frontend.host_programs.kinds import resolved
 from tilecheck.frontend.host_programs.knowledge import PathEnds
 from tilecheck.frontend.host_programs.machine import Machine
-from tilecheck.frontend.modules import ModuleTable, candidates
+from tilecheck.frontend.modules.bindings import Binding, Element, Import, dotted
+from tilecheck.frontend.modules.project import ModuleTable, candidates
 from tilecheck.overlay import is_file
 
 _DISPLAYS = (cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp, cst.SetComp)

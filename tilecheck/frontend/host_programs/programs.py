@@ -33,7 +33,7 @@ from tilecheck.frontend.host_programs.relevance import Relevance
 from tilecheck.frontend.host_programs.repeats import Repeats, repeated
 from tilecheck.frontend.host_programs.statements import run_block
 from tilecheck.frontend.host_programs.streams import note_given_events, wait_stream
-from tilecheck.frontend.modules import ModuleTable
+from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.ir import expr as E
 from tilecheck.ir import host_program as H
 from tilecheck.ir.expr import Expr

@@ -9,9 +9,9 @@ from dataclasses import field
 import libcst as cst
 
 from tilecheck.dataclass import dataclass
-from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.host_programs.kernels import Kernels
-from tilecheck.frontend.modules import ModuleTable
+from tilecheck.frontend.modules.bindings import Import, dotted
+from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.frontend.text.syntax import children, has_kind, walk, walk_kind
 
 # A file without any of these words has no such code.

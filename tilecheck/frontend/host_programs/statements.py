@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 
 import libcst as cst
 
-from tilecheck.frontend.bindings import dotted, imports_of
 from tilecheck.frontend.host_programs import binding, exceptions, names
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.expressions import evaluate
@@ -31,6 +30,7 @@ from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.numbers import binary
 from tilecheck.frontend.host_programs.texts import has_call, leaves, once, returns
 from tilecheck.frontend.host_programs.torch_calls import in_place
+from tilecheck.frontend.modules.bindings import dotted, imports_of
 
 
 def run_block(m: Machine, body: Sequence[cst.CSTNode]) -> None:

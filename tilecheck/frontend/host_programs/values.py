@@ -9,9 +9,9 @@ from typing import Any
 import libcst as cst
 
 from tilecheck.dataclass import dataclass
-from tilecheck.frontend.bindings import Import
 from tilecheck.frontend.definitions import Definition
-from tilecheck.frontend.modules import ModuleTable
+from tilecheck.frontend.modules.bindings import Import
+from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
 from tilecheck.ir.host_program import Footprint, Region

@@ -17,10 +17,10 @@ import libcst as cst
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import numbers, signs, spans
 from tilecheck.frontend.accesses import Order
-from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.expressions import call, operate, static_items
 from tilecheck.frontend.made import UNARY, by_extreme, by_fma, by_function
+from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.python_functions import (
     PYTHON,
     Handler,

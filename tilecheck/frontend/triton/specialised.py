@@ -6,9 +6,9 @@ from collections.abc import Collection
 
 import libcst as cst
 
-from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.definitions import TRITON_MAKERS, Definition, is_kernel_decorator
-from tilecheck.frontend.modules import ModuleTable
+from tilecheck.frontend.modules.bindings import dotted
+from tilecheck.frontend.modules.project import ModuleTable
 
 _TENSORS = ("torch.Tensor", "triton.language.tensor", "triton.language.core.tensor")
 _EXCEPT = "do_not_specialize"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import libcst as cst
 
-from tilecheck.frontend.bindings import Import, dotted
 from tilecheck.frontend.definitions import Definition
-from tilecheck.frontend.modules import ModuleTable
+from tilecheck.frontend.modules.bindings import Import, dotted
+from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.frontend.text.syntax import walk_kind
 from tilecheck.ir.kernel import Tuning
 

@@ -12,7 +12,7 @@ import pytest
 
 from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.lower import lower
-from tilecheck.frontend.modules import Project
+from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import parse
 from tilecheck.ir import expr as E
 from tilecheck.ir.kernel import Arithmetic

@@ -12,7 +12,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.definitions import Definition
 from tilecheck.frontend.host_programs import HostFunction, read_host_programs
 from tilecheck.frontend.lower import lower
-from tilecheck.frontend.modules import Project
+from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import parse
 from tilecheck.ir.host_text import action_text, region_text
 from tilecheck.ir.launch_footprint import KernelFootprint

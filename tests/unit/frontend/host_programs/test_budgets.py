@@ -15,7 +15,7 @@ from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.objects import with_owners
 from tilecheck.frontend.host_programs.programs import MOST_UNREAD
 from tilecheck.frontend.host_programs.values import Scope
-from tilecheck.frontend.modules import Project
+from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import parse
 from tilecheck.ir.host_program import Work
 from tilecheck.ir.launch_footprint import KernelFootprint

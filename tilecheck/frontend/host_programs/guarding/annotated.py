@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.host_programs.guarding import api, names
 from tilecheck.frontend.host_programs.guarding.kinds import (
     ARRAY,
@@ -22,10 +21,11 @@ from tilecheck.frontend.host_programs.guarding.kinds import (
     Pending,
     checked,
 )
+from tilecheck.frontend.modules.bindings import dotted
 
 if TYPE_CHECKING:
     from tilecheck.frontend.host_programs.guarding.program import Program
-    from tilecheck.frontend.modules import ModuleTable
+    from tilecheck.frontend.modules.project import ModuleTable
 
 _PLAIN = frozenset("int float bool str bytes bytearray complex range slice".split())
 _PLAIN_NAMES = frozenset(

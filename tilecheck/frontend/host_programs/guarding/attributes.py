@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import libcst as cst
 
-from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.host_programs.guarding import api, names
 from tilecheck.frontend.host_programs.guarding.kinds import (
     ARRAY,
@@ -26,7 +25,8 @@ from tilecheck.frontend.host_programs.guarding.kinds import (
     checked,
 )
 from tilecheck.frontend.host_programs.guarding.run import Run
-from tilecheck.frontend.modules import ModuleTable
+from tilecheck.frontend.modules.bindings import dotted
+from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.frontend.text.syntax import walk
 
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from tilecheck.frontend.bindings import dotted
 from tilecheck.frontend.host_programs.guarding import annotated, library, names, others
 from tilecheck.frontend.host_programs.guarding.attributes import attribute, decorators
 from tilecheck.frontend.host_programs.guarding.expressions import evaluate, quietly
@@ -33,6 +32,7 @@ from tilecheck.frontend.host_programs.guarding.kinds import (
 from tilecheck.frontend.host_programs.guarding.program import Program
 from tilecheck.frontend.host_programs.guarding.run import Run
 from tilecheck.frontend.host_programs.guarding.scopes import CHANGING, parameters_of
+from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.shipped_kernels import shipped_kernel
 
 

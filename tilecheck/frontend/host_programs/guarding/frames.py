@@ -12,7 +12,7 @@ from tilecheck.frontend.host_programs.guarding.kinds import NOTHING, Box, Class,
 from tilecheck.frontend.host_programs.guarding.scopes import Names
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.modules import ModuleTable
+    from tilecheck.frontend.modules.project import ModuleTable
     from tilecheck.model import Site
 
 Text = cst.FunctionDef | cst.Lambda | cst.Module

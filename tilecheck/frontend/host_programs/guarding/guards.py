@@ -21,7 +21,7 @@ from tilecheck.model import Site
 if TYPE_CHECKING:
     from tilecheck.frontend.host_programs.hosts import HostFunction
     from tilecheck.frontend.host_programs.programs import Entry
-    from tilecheck.frontend.modules import ModuleTable
+    from tilecheck.frontend.modules.project import ModuleTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.dataclass import dataclass
-from tilecheck.frontend.modules import ModuleTable
+from tilecheck.frontend.modules.project import ModuleTable
 
 if TYPE_CHECKING:
     from tilecheck.frontend.host_programs.guarding.frames import Frame

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tilecheck.frontend.bindings import Binding, Element, Import, dotted
 from tilecheck.frontend.host_programs.guarding.kinds import (
     NOTHING,
     UNKNOWN,
@@ -19,10 +18,11 @@ from tilecheck.frontend.host_programs.guarding.kinds import (
     Made,
     Module,
 )
+from tilecheck.frontend.modules.bindings import Binding, Element, Import, dotted
 
 if TYPE_CHECKING:
     from tilecheck.frontend.host_programs.guarding.program import Program
-    from tilecheck.frontend.modules import ModuleTable
+    from tilecheck.frontend.modules.project import ModuleTable
 
 _ROOT = "tilecheck"
 

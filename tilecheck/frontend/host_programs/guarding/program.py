@@ -15,7 +15,7 @@ from tilecheck.frontend.host_programs.guarding.texts import ANY_NAME, Store, Tex
 
 if TYPE_CHECKING:
     from tilecheck.frontend.host_programs.kernels import Kernels
-    from tilecheck.frontend.modules import ModuleTable
+    from tilecheck.frontend.modules.project import ModuleTable
 
 ANY, KEYS, RESULT = "any", "keys", "result"
 _MOST_FRAMES = 600

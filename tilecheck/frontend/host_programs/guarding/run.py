@@ -24,7 +24,7 @@ from tilecheck.frontend.host_programs.guarding.kinds import (
 
 if TYPE_CHECKING:
     from tilecheck.frontend.host_programs.guarding.program import Program
-    from tilecheck.frontend.modules import ModuleTable
+    from tilecheck.frontend.modules.project import ModuleTable
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from dataclasses import field
 import libcst as cst
 
 from tilecheck.dataclass import dataclass
-from tilecheck.frontend.bindings import imports_of
+from tilecheck.frontend.modules.bindings import imports_of
 from tilecheck.frontend.text.syntax import children, walk
 
 # Methods that change what a container holds.

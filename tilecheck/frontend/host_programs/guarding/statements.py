@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import libcst as cst
 
-from tilecheck.frontend.bindings import imports_of
 from tilecheck.frontend.host_programs.guarding import api, names
 from tilecheck.frontend.host_programs.guarding.calls import call, get, run_code
 from tilecheck.frontend.host_programs.guarding.containers import put
@@ -31,6 +30,7 @@ from tilecheck.frontend.host_programs.guarding.operators import looked_at, opera
 from tilecheck.frontend.host_programs.guarding.program import Program
 from tilecheck.frontend.host_programs.guarding.run import Run
 from tilecheck.frontend.host_programs.guarding.targets import bind
+from tilecheck.frontend.modules.bindings import imports_of
 
 
 def new_run(p: Program, frame: Frame) -> Run:

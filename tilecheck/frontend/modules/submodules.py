@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tilecheck.frontend.bindings import Import, dotted
+from tilecheck.frontend.modules.bindings import Import, dotted
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.modules import ModuleTable
+    from tilecheck.frontend.modules.project import ModuleTable
 
 
 def submodule(table: ModuleTable, name: str) -> ModuleTable | None:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from tilecheck.frontend.bindings import Binding, dotted
+from tilecheck.frontend.modules.bindings import Binding, dotted
 
 
 def compiled_way(ways: Sequence[Binding]) -> cst.FunctionDef | None:

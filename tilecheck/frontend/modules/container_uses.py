@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.changes import Changes, Key
+    from tilecheck.frontend.modules.mutations import Changes, Key
 
 
 def is_in_sight(c: Changes, node: cst.CSTNode, same: set[Key]) -> bool:

@@ -26,12 +26,12 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tilecheck.frontend.bindings import Binding, Import, dotted, is_language
-from tilecheck.frontend.stubs import compiled_way, only_raises
+from tilecheck.frontend.modules.bindings import Binding, Import, dotted, is_language
+from tilecheck.frontend.modules.stubs import compiled_way, only_raises
 from tilecheck.frontend.text.syntax import children
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.modules import ModuleTable
+    from tilecheck.frontend.modules.project import ModuleTable
 
 
 def may_be_bound_already(table: ModuleTable, name: str, binding: Binding) -> bool:

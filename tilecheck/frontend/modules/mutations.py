@@ -13,8 +13,8 @@ from dataclasses import field
 import libcst as cst
 
 from tilecheck.dataclass import dataclass
-from tilecheck.frontend.kinds import LIBRARIES, Kinds, head_of, last_of
-from tilecheck.frontend.sight import is_in_sight, names_of_one
+from tilecheck.frontend.modules.container_uses import is_in_sight, names_of_one
+from tilecheck.frontend.modules.mutability import LIBRARIES, Kinds, head_of, last_of
 from tilecheck.frontend.text.syntax import children, walk, walk_kind
 
 Scope = cst.CSTNode | None  # None: the module

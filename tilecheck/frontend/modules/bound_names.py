@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tilecheck.frontend.bindings import Binding, Element, Import, dotted, imports_of, is_language
-from tilecheck.frontend.namespaces import names_assigned
-from tilecheck.frontend.settled_names import (
+from tilecheck.frontend.modules.alternatives import (
     may_be_bound_already,
     may_bind,
     settle_languages,
@@ -18,10 +16,12 @@ from tilecheck.frontend.settled_names import (
     settle_stubs,
     stands_in,
 )
+from tilecheck.frontend.modules.bindings import Binding, Element, Import, dotted, imports_of, is_language
+from tilecheck.frontend.modules.dynamic_names import names_assigned
 from tilecheck.frontend.text.syntax import walk
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.modules import ModuleTable
+    from tilecheck.frontend.modules.project import ModuleTable
 
 
 def bind_all(table: ModuleTable) -> None:

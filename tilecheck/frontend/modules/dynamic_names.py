@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tilecheck.frontend.kinds import last_of
-from tilecheck.frontend.looped_names import is_inside_function, looped_names
+from tilecheck.frontend.modules.loop_bound_names import is_inside_function, looped_names
+from tilecheck.frontend.modules.mutability import last_of
 from tilecheck.frontend.text.syntax import walk
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.changes import Changes
+    from tilecheck.frontend.modules.mutations import Changes
 
 _HINT = re.compile(
     r"\b(?:globals|vars|locals|exec|eval|modules|setattr|import_module|builtins|"

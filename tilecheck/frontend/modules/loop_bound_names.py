@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.changes import Changes
+    from tilecheck.frontend.modules.mutations import Changes
 
 
 def looped_names(c: Changes, item: cst.Subscript) -> tuple[str, ...]:

@@ -22,10 +22,10 @@ import libcst as cst
 
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import SourceError
-from tilecheck.frontend.bindings import Binding, Element, Import, dotted, is_language
-from tilecheck.frontend.changes import Changes
-from tilecheck.frontend.kinds import Kinds, last_of
-from tilecheck.frontend.module_names import bind_all
+from tilecheck.frontend.modules.bindings import Binding, Element, Import, dotted, is_language
+from tilecheck.frontend.modules.bound_names import bind_all
+from tilecheck.frontend.modules.mutability import Kinds, last_of
+from tilecheck.frontend.modules.mutations import Changes
 from tilecheck.frontend.text.pragmas import Pragma, PragmaKind, read_pragmas
 from tilecheck.frontend.text.source import ParsedModule, load, parse
 from tilecheck.frontend.text.syntax import walk_kind
