@@ -12,15 +12,15 @@ import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import numbers
+from tilecheck.frontend.constants.folding import folded
+from tilecheck.frontend.constants.strings import NotConstant
+from tilecheck.frontend.constants.unread import asked_of_unread, unread_constant
 from tilecheck.frontend.execute.rests import resting, rests_of
 from tilecheck.frontend.executor import Arguments, Executor
-from tilecheck.frontend.folding import folded
-from tilecheck.frontend.folding_texts import NotConstant
 from tilecheck.frontend.modules.bindings import Binding, Element, Import, dotted
 from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.frontend.modules.submodules import may_hold_submodule
 from tilecheck.frontend.text.syntax import has_kind, walk
-from tilecheck.frontend.unread_constants import asked_of_unread, unread_constant
 from tilecheck.frontend.values import (
     START,
     Array,

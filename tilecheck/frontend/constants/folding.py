@@ -19,9 +19,9 @@ import libcst as cst
 
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import folding_texts as texts
-from tilecheck.frontend.folding_texts import LONGEST, NotConstant
-from tilecheck.frontend.folding_values import ARITHMETIC, COMPARISONS, as_value, assigned, plain
+from tilecheck.frontend.constants import strings as texts
+from tilecheck.frontend.constants.python_values import ARITHMETIC, COMPARISONS, as_value, assigned, plain
+from tilecheck.frontend.constants.strings import LONGEST, NotConstant
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.frontend.values import Function, Named

@@ -8,7 +8,7 @@ from typing import Any
 
 import libcst as cst
 
-from tilecheck.frontend.folding_texts import NotConstant
+from tilecheck.frontend.constants.strings import NotConstant
 from tilecheck.frontend.text.syntax import walk, walk_kind
 from tilecheck.frontend.values import Const, Num, Seq, integer
 from tilecheck.ir import expr as E

@@ -1,0 +1,1 @@
+"""Module-level constants: computed from their text, never by running it."""
