@@ -18,7 +18,7 @@ from typing import Any
 from tilecheck.config.contracts import Contracts
 from tilecheck.demand import has_decided_launches, rests_on_promises
 from tilecheck.errors import SourceError
-from tilecheck.frontend.definitions import find_kernels
+from tilecheck.frontend.kernels.definitions import find_kernels
 from tilecheck.frontend.modules.project import ModuleTable, Project
 from tilecheck.frontend.text.source import parse
 from tilecheck.garbage import collect_rarely

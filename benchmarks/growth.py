@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from tilecheck.frontend.definitions import find_kernels
+from tilecheck.frontend.kernels.definitions import find_kernels
 from tilecheck.frontend.modules.project import Project
 from tilecheck.garbage import collect_rarely
 from tilecheck.options import Options

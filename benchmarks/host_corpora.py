@@ -28,7 +28,7 @@ from typing import Any
 from corpora import Row, unpacked
 
 from tilecheck.errors import SourceError
-from tilecheck.frontend.definitions import find_kernels
+from tilecheck.frontend.kernels.definitions import find_kernels
 from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import parse
 from tilecheck.garbage import collect_rarely

@@ -23,7 +23,7 @@ from pathlib import Path
 from corpora_files import Limits, Record, verify_files
 
 from tilecheck.config.contracts import Contracts, Entry
-from tilecheck.frontend.definitions import Given
+from tilecheck.frontend.kernels.definitions import Given
 from tilecheck.model import Site, Span
 from tilecheck.verify.discover import Candidate, discover
 from tilecheck.verify.importers import launchers

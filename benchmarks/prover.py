@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tilecheck.frontend.definitions import find_kernels
+from tilecheck.frontend.kernels.definitions import find_kernels
 from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import load
 from tilecheck.ir.expr import TRUE, Expr, Symbol, children, symbols, walk

@@ -13,7 +13,7 @@ from soundness_oracle import safe_launches, wrongs
 from soundness_texts import Reading
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend.definitions import find_kernels
+from tilecheck.frontend.kernels.definitions import find_kernels
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import load

@@ -19,7 +19,7 @@ from soundness_undefined import unstated
 from tilecheck.analysis.borrow import build
 from tilecheck.analysis.facts import Facts
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend.definitions import find_kernels
+from tilecheck.frontend.kernels.definitions import find_kernels
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import load

@@ -13,7 +13,7 @@ from tilecheck.ir.kernel import PASSED
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tilecheck.frontend.definitions import Definition
+    from tilecheck.frontend.kernels.definitions import Definition
     from tilecheck.ir.kernel import Kernel
     from tilecheck.ir.launch import Launch
     from tilecheck.proof.judges import Judges
@@ -34,7 +34,7 @@ def as_launched(definition: Definition, launches: Sequence[Launch], *, waits: bo
     """
     if not launches or any(launch.problem is not None for launch in launches):
         return None
-    from tilecheck.frontend.definitions import Given, read_parameters  # lazy: few kernels come here
+    from tilecheck.frontend.kernels.definitions import Given, read_parameters  # lazy: few kernels come here
 
     passed = [dict(launch.arguments) for launch in launches]
     constants = [n for n, a in read_parameters(definition).items() if a.constant and a.value is None]
@@ -61,7 +61,7 @@ def shown_contracts(
     """The kernel with those contracts above it, if each holds by the text of every launch in view."""
     if not texts or not launches or any(launch.problem is not None for launch in launches):
         return None
-    from tilecheck.frontend.definitions import Given  # lazy: few kernels come here
+    from tilecheck.frontend.kernels.definitions import Given  # lazy: few kernels come here
     from tilecheck.frontend.lower import lower  # lazy, as above
 
     given = Given(texts, (), _REASON, definition.table.site(definition.node.name), True)

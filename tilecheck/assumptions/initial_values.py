@@ -15,7 +15,7 @@ from tilecheck.findings.wording import in_words_of
 from tilecheck.model import Reason
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.definitions import Definition
+    from tilecheck.frontend.kernels.definitions import Definition
     from tilecheck.ir.kernel import Kernel
     from tilecheck.ir.launch import Launch
     from tilecheck.options import Options

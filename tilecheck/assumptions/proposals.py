@@ -18,7 +18,7 @@ from tilecheck.model import Reason
 from tilecheck.proof.obligation import MAY_SETTLE, MAY_SETTLE_ALL, SETTLE, SETTLES, Holds
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.definitions import Definition
+    from tilecheck.frontend.kernels.definitions import Definition
     from tilecheck.ir.kernel import Kernel
     from tilecheck.ir.launch import Launch
     from tilecheck.options import Options
@@ -98,7 +98,7 @@ def decided_with(
         UnsupportedConstruct: the kernel, or a contract, is not read.
     """
     from tilecheck.assumptions.rerun import proved_again  # lazy, as above
-    from tilecheck.frontend.definitions import Given  # lazy: few kernels come here
+    from tilecheck.frontend.kernels.definitions import Given  # lazy: few kernels come here
 
     site = definition.table.site(definition.node.name)
     given = Given(texts, (), None, site, True)

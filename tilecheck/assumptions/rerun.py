@@ -13,7 +13,7 @@ from tilecheck.proof.work import Work
 from tilecheck.registry import load_rules
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.definitions import Definition
+    from tilecheck.frontend.kernels.definitions import Definition
     from tilecheck.ir.kernel import Kernel
     from tilecheck.ir.launch import Launch
     from tilecheck.options import Options

@@ -25,7 +25,7 @@ from tilecheck.proof.work import Work
 
 if TYPE_CHECKING:
     from tilecheck.analysis.borrow import Alias
-    from tilecheck.frontend.definitions import Definition
+    from tilecheck.frontend.kernels.definitions import Definition
     from tilecheck.ir.kernel import Kernel
     from tilecheck.options import Options
     from tilecheck.proof.decide import Decision
@@ -98,7 +98,7 @@ class InPlace:
     def _decided(self, mutable: str, other: str, constants: _Constants) -> tuple[Kernel, Decision] | None:
         """The kernel with one array, if all of it is proved, perhaps under conditions."""
         from tilecheck.assumptions.rerun import proved_again  # lazy, as above
-        from tilecheck.frontend.definitions import Given  # lazy: few kernels come here
+        from tilecheck.frontend.kernels.definitions import Given  # lazy: few kernels come here
 
         site = self._definition.table.site(self._definition.node.name)
         # What the kernel needs anyway is taken for granted, as far as it can be said of this one.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tilecheck.cache.tokens import Layout
     from tilecheck.cache.views import Views
     from tilecheck.config.files import Configs
-    from tilecheck.frontend.definitions import Definition
+    from tilecheck.frontend.kernels.definitions import Definition
     from tilecheck.frontend.modules.project import ModuleTable, Project
     from tilecheck.ir.kernel import Kernel
     from tilecheck.ir.launch import Launch

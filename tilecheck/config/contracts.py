@@ -12,8 +12,8 @@ from tilecheck.config.patterns import absolute, below
 from tilecheck.config.settings import KernelEntry, Settings
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct, UsageError
-from tilecheck.frontend.contracts import check_text
-from tilecheck.frontend.definitions import Definition, Given
+from tilecheck.frontend.kernels.contracts import check_text
+from tilecheck.frontend.kernels.definitions import Definition, Given
 
 _WILD = re.compile(r"[*?\[]")
 

@@ -10,10 +10,10 @@ import re
 
 import libcst as cst
 
-from tilecheck.frontend.definitions import is_kernel_decorator
+from tilecheck.frontend.kernels.definitions import is_kernel_decorator
+from tilecheck.frontend.kernels.shipped import shipped_kernel
 from tilecheck.frontend.modules.bindings import Import, dotted
 from tilecheck.frontend.modules.project import ModuleTable
-from tilecheck.frontend.shipped_kernels import shipped_kernel
 from tilecheck.model import Site
 
 _LIBRARY = re.compile(r"\btilecheck\b")

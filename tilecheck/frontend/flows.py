@@ -15,7 +15,7 @@ from dataclasses import field
 import libcst as cst
 
 from tilecheck.dataclass import dataclass
-from tilecheck.frontend.definitions import Definition
+from tilecheck.frontend.kernels.definitions import Definition
 from tilecheck.frontend.modules.bindings import Import, dotted
 from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.frontend.text.syntax import children, has_kind, walk, walk_kind

@@ -33,7 +33,6 @@ from tilecheck.frontend import (
     numbers,
 )
 from tilecheck.frontend import host_tensors as T
-from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.host_changes import Changes, Events, plain, read_number
 from tilecheck.frontend.host_contents import Held
@@ -50,6 +49,7 @@ from tilecheck.frontend.host_values import (
     Unknown,
     Updated,
 )
+from tilecheck.frontend.kernels.definitions import find_kernels
 from tilecheck.frontend.values import Choice, Const, Frame, Function, Named, Num, Param, Poison, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol

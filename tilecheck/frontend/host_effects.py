@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from tilecheck.frontend.definitions import is_kernel_decorator
 from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.host_changes import (
     MUTATORS,
@@ -26,6 +25,7 @@ from tilecheck.frontend.host_changes import (
 from tilecheck.frontend.host_contents import after_call, after_filling
 from tilecheck.frontend.host_methods import FOLLOWED, RESHAPING
 from tilecheck.frontend.host_values import Dims, HostShape, Table, Tensor, Unknown, named_in
+from tilecheck.frontend.kernels.definitions import is_kernel_decorator
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.text.syntax import has_kind, walk_kind
 from tilecheck.frontend.values import Const, Frame, Function, Method, Named, Num, Seq, Token

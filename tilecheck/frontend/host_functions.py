@@ -10,7 +10,6 @@ import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import expressions, host_lists, host_reshaping, host_returns, host_shapes, host_triton
-from tilecheck.frontend.definitions import is_kernel_decorator
 from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import evaluate
 from tilecheck.frontend.host import HostExecutor
@@ -48,6 +47,7 @@ from tilecheck.frontend.host_values import (
     Unknown,
 )
 from tilecheck.frontend.host_views import reordered
+from tilecheck.frontend.kernels.definitions import is_kernel_decorator
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.statements import call_function
 from tilecheck.frontend.text.syntax import has_kind, walk, walk_kind

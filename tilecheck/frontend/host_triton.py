@@ -15,12 +15,12 @@ import libcst as cst
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_tuning
-from tilecheck.frontend.annotations import read_annotation
 from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import MODULE, evaluate
 from tilecheck.frontend.host_arguments import number
 from tilecheck.frontend.host_targets import UNKNOWN_KEYWORDS
 from tilecheck.frontend.host_values import HostShape, Starred
+from tilecheck.frontend.kernels.annotations import read_annotation
 from tilecheck.frontend.values import Choice, Frame, Function, Method, Seq, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr

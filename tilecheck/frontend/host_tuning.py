@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend.definitions import TRITON_MAKERS
 from tilecheck.frontend.executor import Arguments
 from tilecheck.frontend.expressions import MODULE, evaluate
 from tilecheck.frontend.host_configurations import literal_of, read_configurations
 from tilecheck.frontend.host_values import WARPS, Table
+from tilecheck.frontend.kernels.definitions import TRITON_MAKERS
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.prunes import only_chooses
 from tilecheck.frontend.values import Const, Frame, Function, Num

@@ -16,13 +16,13 @@ import libcst as cst
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_sharing
 from tilecheck.frontend import host_tensors as T
-from tilecheck.frontend.annotations import Annotation, read_annotation
 from tilecheck.frontend.host import facts_of
 from tilecheck.frontend.host_blank import is_blank
 from tilecheck.frontend.host_changes import plain
 from tilecheck.frontend.host_contents import contents_of
 from tilecheck.frontend.host_shapes import divided_out, meant, of_rank
 from tilecheck.frontend.host_values import BitLength, FloatParam, LaunchCall, Tensor, Unknown, Updated
+from tilecheck.frontend.kernels.annotations import Annotation, read_annotation
 from tilecheck.frontend.values import Choice, Const, Frame, Function, Named, Num, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol

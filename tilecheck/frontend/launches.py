@@ -16,9 +16,7 @@ import libcst as cst
 
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend.annotations import read_annotation
 from tilecheck.frontend.checked_launches import checked_launches
-from tilecheck.frontend.definitions import is_kernel_decorator
 from tilecheck.frontend.expressions import evaluate
 from tilecheck.frontend.host import HostDialect, HostExecutor, HostStopped, HostTooLarge, Shared, parameter
 from tilecheck.frontend.host_applied import prepared_inputs
@@ -39,6 +37,8 @@ from tilecheck.frontend.host_fields import given_fields, shared_fields
 from tilecheck.frontend.host_functions import PLAIN_DECORATORS, is_own
 from tilecheck.frontend.host_state import kept_names
 from tilecheck.frontend.host_values import LAUNCHERS, LaunchCall, Tensor, Unknown
+from tilecheck.frontend.kernels.annotations import read_annotation
+from tilecheck.frontend.kernels.definitions import is_kernel_decorator
 from tilecheck.frontend.launch_records import record
 from tilecheck.frontend.launch_words import may_launch
 from tilecheck.frontend.modules.bindings import Import, dotted, imports_of

@@ -20,7 +20,6 @@ from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import numbers
 from tilecheck.frontend.accumulated import gathered, keep, mark
-from tilecheck.frontend.annotations import read_annotation
 from tilecheck.frontend.execute.rests import is_new_unknown, resting, rests_of
 from tilecheck.frontend.executor import MAX_DEPTH, Arguments, Executor, Loop, Unrolled
 from tilecheck.frontend.expressions import (
@@ -32,6 +31,7 @@ from tilecheck.frontend.expressions import (
     operate,
     static_items,
 )
+from tilecheck.frontend.kernels.annotations import read_annotation
 from tilecheck.frontend.modules.bindings import dotted, imports_of
 from tilecheck.frontend.searches import Search, searches
 from tilecheck.frontend.values import (

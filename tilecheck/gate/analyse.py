@@ -10,13 +10,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.errors import SourceError, UnsupportedConstruct
-from tilecheck.frontend.contracts import check_text
-from tilecheck.frontend.definitions import Definition, Given, find_kernels
+from tilecheck.frontend.kernels.contracts import check_text
+from tilecheck.frontend.kernels.definitions import Definition, Given, find_kernels
+from tilecheck.frontend.kernels.trust import withdraw_trust
 from tilecheck.frontend.launches import find_launches
 from tilecheck.frontend.modules.bindings import Import
 from tilecheck.frontend.modules.project import ModuleTable, Project
 from tilecheck.frontend.text.source import check_syntax, parse
-from tilecheck.frontend.trust import withdraw_trust
 from tilecheck.gate.decisions import Decisions
 from tilecheck.gate.protocol import BadLine, Item
 from tilecheck.hygiene import unreadable_source, untaken_trust

@@ -221,7 +221,7 @@ class Comparison:
 
     def kernels(self, file: str, data: bytes) -> list[str]:
         """The names of the kernels of a file, each as often as it is there; none if it cannot be read."""
-        from tilecheck.frontend.definitions import find_kernels  # lazy: loads libcst
+        from tilecheck.frontend.kernels.definitions import find_kernels  # lazy: loads libcst
         from tilecheck.frontend.modules.project import Project  # lazy: as above
         from tilecheck.frontend.text.source import parse  # lazy: as above
 

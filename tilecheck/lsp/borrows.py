@@ -25,7 +25,7 @@ def borrows_of(
 ) -> dict[str, tuple[str, ...]]:
     """For each array of a kernel, a line for each part of it that a block borrows; none if it is not read."""
     from tilecheck.analysis.borrow import build  # lazy
-    from tilecheck.frontend.definitions import find_kernels  # lazy: loads libcst
+    from tilecheck.frontend.kernels.definitions import find_kernels  # lazy: loads libcst
     from tilecheck.frontend.lower import lower  # lazy
     from tilecheck.frontend.modules.project import Project  # lazy
     from tilecheck.frontend.text.source import parse  # lazy

@@ -16,7 +16,7 @@ from tilecheck.config.contracts import KernelContracts
 from tilecheck.config.files import Configs
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import SourceError, UnsupportedConstruct, UsageError
-from tilecheck.frontend.definitions import Definition, find_kernels
+from tilecheck.frontend.kernels.definitions import Definition, find_kernels
 from tilecheck.frontend.modules.project import Project
 from tilecheck.hygiene import unreadable_source
 from tilecheck.model import Diagnostic, HostReport, KernelReport, Site, Span

@@ -12,9 +12,9 @@ from tilecheck.errors import UnsupportedConstruct, trace_of_bug
 from tilecheck.model import Diagnostic, HostReport, Site, Span
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.definitions import Definition
     from tilecheck.frontend.host_programs import HostFunction
     from tilecheck.frontend.host_programs.guarding import Guards
+    from tilecheck.frontend.kernels.definitions import Definition
     from tilecheck.frontend.modules.project import ModuleTable
     from tilecheck.ir.host_program import HostProgram
     from tilecheck.ir.launch_footprint import KernelFootprint

@@ -16,7 +16,7 @@ from tilecheck.text import decode
 from tilecheck.uses.confirm import is_of_module
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.definitions import Definition
+    from tilecheck.frontend.kernels.definitions import Definition
     from tilecheck.frontend.modules.project import ModuleTable
     from tilecheck.ir.launch import Launch
     from tilecheck.uses.values import Use

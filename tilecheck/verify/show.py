@@ -11,7 +11,7 @@ from tilecheck.model import Site
 
 if TYPE_CHECKING:
     from tilecheck.analysis.borrow import BorrowGraph
-    from tilecheck.frontend.definitions import Definition
+    from tilecheck.frontend.kernels.definitions import Definition
     from tilecheck.frontend.modules.project import ModuleTable
     from tilecheck.ir.host_program import HostProgram
     from tilecheck.ir.kernel import Kernel
@@ -103,7 +103,7 @@ def _table(path: str) -> ModuleTable:
 def _find(path: str, name: str) -> tuple[Definition, tuple[Launch, ...]]:
     from tilecheck.config.contracts import KernelContracts  # lazy: loads libcst
     from tilecheck.config.files import Configs  # lazy
-    from tilecheck.frontend.definitions import find_kernels  # lazy
+    from tilecheck.frontend.kernels.definitions import find_kernels  # lazy
     from tilecheck.frontend.launches import find_launches  # lazy: loads libcst
 
     table = _table(path)

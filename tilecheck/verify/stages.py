@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tilecheck.analysis.facts import Facts
     from tilecheck.assumptions.shared_tensors import InPlace
     from tilecheck.cache.session import FileSession
-    from tilecheck.frontend.definitions import Definition
+    from tilecheck.frontend.kernels.definitions import Definition
     from tilecheck.gate.decisions import Decisions
     from tilecheck.ir.kernel import Kernel, Requirement
     from tilecheck.ir.launch import Launch
@@ -297,7 +297,7 @@ def _concluded(
 
         findings = (*findings, *repeated(kernel, kernel.tuning, decision.conditions, options.budget))
     if launches and not decision.vacuous:
-        from tilecheck.frontend.fills import is_straight  # lazy, as below
+        from tilecheck.frontend.kernels.fills import is_straight  # lazy, as below
         from tilecheck.proof.completeness import incomplete  # lazy: loads NumPy
 
         straight = cache(partial(is_straight, definition))

@@ -7,7 +7,7 @@ from textwrap import dedent, indent
 import pytest
 
 from tilecheck.analysis.launch_footprint import kernel_footprint
-from tilecheck.frontend.definitions import find_kernels
+from tilecheck.frontend.kernels.definitions import find_kernels
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import parse

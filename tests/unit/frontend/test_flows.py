@@ -6,8 +6,8 @@ import textwrap
 
 import pytest
 
-from tilecheck.frontend.definitions import find_kernels
 from tilecheck.frontend.flows import destinations
+from tilecheck.frontend.kernels.definitions import find_kernels
 from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import parse
 from tilecheck.text import decode

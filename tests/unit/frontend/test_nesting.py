@@ -6,7 +6,7 @@ import pytest
 
 from tilecheck import check_source
 from tilecheck.errors import SourceError, UnsupportedConstruct
-from tilecheck.frontend.contracts import check_text
+from tilecheck.frontend.kernels.contracts import check_text
 from tilecheck.frontend.text.source import parse, parse_expression
 from tilecheck.model import Verdict
 from tilecheck.text import decode

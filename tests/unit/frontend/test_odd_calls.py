@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend.definitions import find_kernels
+from tilecheck.frontend.kernels.definitions import find_kernels
 from tilecheck.frontend.launches import find_launches
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules.project import ModuleTable, Project

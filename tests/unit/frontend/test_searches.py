@@ -12,7 +12,7 @@ import pytest
 
 from tilecheck import check_source
 from tilecheck.frontend import statements
-from tilecheck.frontend.definitions import find_kernels
+from tilecheck.frontend.kernels.definitions import find_kernels
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import parse

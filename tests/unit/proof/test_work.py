@@ -14,7 +14,7 @@ import pytest
 from tilecheck.analysis.borrow import build
 from tilecheck.analysis.facts import Facts
 from tilecheck.findings.verdict import conclude
-from tilecheck.frontend.definitions import Definition, find_kernels
+from tilecheck.frontend.kernels.definitions import Definition, find_kernels
 from tilecheck.frontend.launches import find_launches
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules.project import ModuleTable, Project

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tilecheck.frontend.definitions import find_kernels
-from tilecheck.frontend.fills import is_straight
+from tilecheck.frontend.kernels.definitions import find_kernels
+from tilecheck.frontend.kernels.fills import is_straight
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import load

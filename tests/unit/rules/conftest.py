@@ -10,7 +10,7 @@ import pytest
 
 from tilecheck.analysis.borrow import build
 from tilecheck.analysis.facts import Facts
-from tilecheck.frontend.definitions import find_kernels
+from tilecheck.frontend.kernels.definitions import find_kernels
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import load

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import libcst as cst
 
-from tilecheck.frontend.annotations import read_annotation
 from tilecheck.frontend.host_programs import names
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.arguments import Arguments
@@ -14,6 +13,7 @@ from tilecheck.frontend.host_programs.holding import sweep
 from tilecheck.frontend.host_programs.knowledge import Relearn, Returned, Unread
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.statements import run_block
+from tilecheck.frontend.kernels.annotations import read_annotation
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.frontend.text.syntax import walk

@@ -8,7 +8,7 @@ from dataclasses import field, replace
 import libcst as cst
 
 from tilecheck.dataclass import dataclass
-from tilecheck.frontend.definitions import Definition, Given, find_kernels
+from tilecheck.frontend.kernels.definitions import Definition, Given, find_kernels
 from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.ir.launch_footprint import KernelFootprint
 

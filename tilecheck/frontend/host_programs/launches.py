@@ -8,8 +8,6 @@ from dataclasses import replace
 
 import libcst as cst
 
-from tilecheck.frontend.annotations import read_annotation
-from tilecheck.frontend.definitions import Definition
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.arguments import Arguments
 from tilecheck.frontend.host_programs.guesses import learn_number
@@ -18,6 +16,8 @@ from tilecheck.frontend.host_programs.kinds import as_number, as_stream, as_tens
 from tilecheck.frontend.host_programs.knowledge import PathEnds, Unread
 from tilecheck.frontend.host_programs.machine import MAX_RANK, Machine
 from tilecheck.frontend.host_programs.names import kernel_behind
+from tilecheck.frontend.kernels.annotations import read_annotation
+from tilecheck.frontend.kernels.definitions import Definition
 from tilecheck.ir import expr as E
 from tilecheck.ir import host_program as H
 from tilecheck.ir.expr import Expr, Kind

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import libcst as cst
 
-from tilecheck.frontend.definitions import Definition
 from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs import views
 from tilecheck.frontend.host_programs.arguments import Arguments
@@ -16,6 +15,7 @@ from tilecheck.frontend.host_programs.holding import give_to_caller
 from tilecheck.frontend.host_programs.kinds import resolved
 from tilecheck.frontend.host_programs.knowledge import PathEnds
 from tilecheck.frontend.host_programs.machine import Machine
+from tilecheck.frontend.kernels.definitions import Definition
 from tilecheck.frontend.modules.bindings import Binding, Element, Import, dotted
 from tilecheck.frontend.modules.project import ModuleTable, candidates
 from tilecheck.overlay import is_file

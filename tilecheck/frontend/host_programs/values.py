@@ -9,7 +9,7 @@ from typing import Any
 import libcst as cst
 
 from tilecheck.dataclass import dataclass
-from tilecheck.frontend.definitions import Definition
+from tilecheck.frontend.kernels.definitions import Definition
 from tilecheck.frontend.modules.bindings import Import
 from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.ir import expr as E

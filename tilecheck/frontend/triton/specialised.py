@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import libcst as cst
 
-from tilecheck.frontend.definitions import TRITON_MAKERS, Definition, is_kernel_decorator
+from tilecheck.frontend.kernels.definitions import TRITON_MAKERS, Definition, is_kernel_decorator
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.modules.project import ModuleTable
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from tilecheck.frontend.definitions import Definition
+from tilecheck.frontend.kernels.definitions import Definition
 from tilecheck.frontend.modules.bindings import Import, dotted
 from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.frontend.text.syntax import walk_kind

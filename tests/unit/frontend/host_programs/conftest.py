@@ -9,8 +9,8 @@ import pytest
 
 from tilecheck.analysis.launch_footprint import kernel_footprint
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend.definitions import Definition
 from tilecheck.frontend.host_programs import HostFunction, read_host_programs
+from tilecheck.frontend.kernels.definitions import Definition
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import parse

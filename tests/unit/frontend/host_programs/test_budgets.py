@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import pytest
 
-from tilecheck.frontend.definitions import Definition
 from tilecheck.frontend.host_programs import HostFunction, read_host_programs
 from tilecheck.frontend.host_programs.choices import Choices
 from tilecheck.frontend.host_programs.kernels import MOST_COMBINATIONS, Kernels
@@ -15,6 +14,7 @@ from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.objects import with_owners
 from tilecheck.frontend.host_programs.programs import MOST_UNREAD
 from tilecheck.frontend.host_programs.values import Scope
+from tilecheck.frontend.kernels.definitions import Definition
 from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import parse
 from tilecheck.ir.host_program import Work

@@ -32,8 +32,8 @@ from tilecheck.frontend.host_programs.guarding.kinds import (
 from tilecheck.frontend.host_programs.guarding.program import Program
 from tilecheck.frontend.host_programs.guarding.run import Run
 from tilecheck.frontend.host_programs.guarding.scopes import CHANGING, parameters_of
+from tilecheck.frontend.kernels.shipped import shipped_kernel
 from tilecheck.frontend.modules.bindings import dotted
-from tilecheck.frontend.shipped_kernels import shipped_kernel
 
 
 def call(r: Run, node: cst.Call) -> Kind:

@@ -35,8 +35,8 @@ from tilecheck.frontend.host_programs.guarding.kinds import (
     is_raw,
 )
 from tilecheck.frontend.host_programs.guarding.run import Run
-from tilecheck.frontend.shipped_kernels import PREFIX as SHIPPED
-from tilecheck.frontend.shipped_kernels import shipped_kernel
+from tilecheck.frontend.kernels.shipped import PREFIX as SHIPPED
+from tilecheck.frontend.kernels.shipped import shipped_kernel
 
 Invoke = Callable[[Run, Atom, Given], Kind]
 _LAUNCHES = {"launch": 0, "enqueue": 1, "reference.ReferenceKernel": 0}  # where the kernel stands

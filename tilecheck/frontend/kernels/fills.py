@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 
 import libcst as cst
 
-from tilecheck.frontend.definitions import Definition, kernel_pragmas
+from tilecheck.frontend.kernels.definitions import Definition, kernel_pragmas
 from tilecheck.frontend.modules.bindings import Import, dotted
 from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.frontend.text.pragmas import PragmaKind

@@ -10,9 +10,9 @@ import libcst as cst
 
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import SourceError, UnsupportedConstruct, shortened
-from tilecheck.frontend.definitions import Definition, initial, kernel_pragmas, read_parameters
 from tilecheck.frontend.executor import Executor
 from tilecheck.frontend.expressions import evaluate
+from tilecheck.frontend.kernels.definitions import Definition, initial, kernel_pragmas, read_parameters
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.text.pragmas import PragmaKind
 from tilecheck.frontend.text.source import parse_expression

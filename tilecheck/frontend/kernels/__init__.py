@@ -1,0 +1,1 @@
+"""Kernels as they stand in a file: parameters, annotations, contracts."""
