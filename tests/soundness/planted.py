@@ -399,7 +399,7 @@ BUGS = (
     Bug(
         "a loop changes nothing",
         "frontend.statements:_advance",
-        "elem = numbers.wrapped(E.add(entry.elem, E.mul(k, step)), bits)",
+        "elem = arithmetic.wrapped(E.add(entry.elem, E.mul(k, step)), bits)",
         "elem = entry.elem",
         "source",
     ),

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import numbers
 from tilecheck.frontend.executor import Executor
 from tilecheck.frontend.kernels.definitions import Definition, find_kernels
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import load
+from tilecheck.frontend.values import arithmetic
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
 from tilecheck.ir.kernel import CheckKind, Kernel
@@ -75,7 +75,7 @@ class Replacing:
         return used if counted else frozenset(key for key, _ in own) - used
 
     def _in_place_of(self, x: Executor, value: Expr, case: Expr, *, per_lane: bool) -> Expr:
-        if not numbers.may_have_wrapped(value):
+        if not arithmetic.may_have_wrapped(value):
             return value
         if value.op == "ite":
             test, first, second = value.args

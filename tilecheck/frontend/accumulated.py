@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from tilecheck.frontend.made import is_real
-from tilecheck.frontend.values import Made, Num
+from tilecheck.frontend.values.values import Made, Num
 from tilecheck.ir.expr import Symbol
 
 

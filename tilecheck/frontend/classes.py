@@ -10,7 +10,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.expressions import MODULE, evaluate
 from tilecheck.frontend.modules.mutability import Kinds, last_of
 from tilecheck.frontend.text.syntax import walk, walk_kind
-from tilecheck.frontend.values import (
+from tilecheck.frontend.values.values import (
     Const,
     Frame,
     Function,

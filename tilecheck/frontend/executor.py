@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from tilecheck.cancellation import checkpoint
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import numbers, signs, spans
 from tilecheck.frontend.execute.overflow import Overflow, coarse
 from tilecheck.frontend.execute.rests import is_new_unknown, resting, rests_of
 from tilecheck.frontend.made import by_branch
 from tilecheck.frontend.modules.bindings import Import, dotted
-from tilecheck.frontend.values import (
+from tilecheck.frontend.values import arithmetic as numbers
+from tilecheck.frontend.values import float_ranges, signs
+from tilecheck.frontend.values.values import (
     START,
     Array,
     ArrayList,
@@ -464,12 +465,12 @@ class Executor:
 
     def _wrapped(self, value: Expr, *, per_lane: bool) -> Expr:
         """A 32-bit value that may have wrapped: itself where it fits, else some other number."""
-        if self.bounds_floats and spans.fits(value):
+        if self.bounds_floats and float_ranges.fits(value):
             return value
         for term in value.args if self.bounds_floats and value.op == "add" else ():
             if term.op == "ite":
                 near, far = (E.substitute(value, {term: branch}) for branch in term.args[1:])
-                if spans.fits(near):
+                if float_ranges.fits(near):
                     return E.ite(term.args[0], near, self._wrapped(far, per_lane=per_lane))
         if value not in self.wraps:
             fits = E.all_of(E.le(-(2**31), value), E.lt(value, 2**31))
@@ -664,7 +665,7 @@ class Executor:
                 return Num((), E.TRUE if b else E.FALSE, "bool", None)
             case Const(float() as literal):
                 natural, single = signs.of_literal(literal), signs.is_single(literal)
-                way, span = (1, "literal", literal), spans.of_literal(literal)
+                way, span = (1, "literal", literal), float_ranges.of_literal(literal)
                 return Num((), None, "data", None, natural=natural, single=single, way=way, span=span)
             case Token():
                 return Num((), None, "data", None)

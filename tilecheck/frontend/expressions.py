@@ -11,7 +11,6 @@ from typing import Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import numbers
 from tilecheck.frontend.constants.folding import folded
 from tilecheck.frontend.constants.strings import NotConstant
 from tilecheck.frontend.constants.unread import asked_of_unread, unread_constant
@@ -21,7 +20,8 @@ from tilecheck.frontend.modules.bindings import Binding, Element, Import, dotted
 from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.frontend.modules.submodules import may_hold_submodule
 from tilecheck.frontend.text.syntax import has_kind, walk
-from tilecheck.frontend.values import (
+from tilecheck.frontend.values import arithmetic
+from tilecheck.frontend.values.values import (
     START,
     Array,
     ArrayList,
@@ -347,7 +347,7 @@ def _operate(x: Executor, op: str, a: Any, b: Any) -> Any:
     folded = fold_floats(op, a, b)
     if folded is not None:
         return folded
-    return numbers.binary(op, x.number_of(a, "value"), x.number_of(b, "value"), x)
+    return arithmetic.binary(op, x.number_of(a, "value"), x.number_of(b, "value"), x)
 
 
 def _is_none(value: Any) -> bool:
@@ -417,7 +417,7 @@ def _unary_of(x: Executor, node: cst.UnaryOperation, value: Any, frame: Frame) -
         if isinstance(node.operator, cst.Not):
             truth = x.truth(value)
             if isinstance(value, Num) and value.shape:
-                return numbers.invert(value, x)
+                return arithmetic.invert(value, x)
             return Num((), E.negate(truth), "bool", None)
         if isinstance(value, Const) and isinstance(value.value, float):
             return Const(-value.value if isinstance(node.operator, cst.Minus) else value.value)
@@ -426,19 +426,19 @@ def _unary_of(x: Executor, node: cst.UnaryOperation, value: Any, frame: Frame) -
             case cst.Plus():
                 return num
             case cst.Minus():
-                if numbers.counts_down(num):
+                if arithmetic.counts_down(num):
                     x.turns_back()
-                return numbers.negative(num)
-            case _ if num.kind == "bool" and x.dialect.has_pointers and numbers.is_compile_time(num):
+                return arithmetic.negative(num)
+            case _ if num.kind == "bool" and x.dialect.has_pointers and arithmetic.is_compile_time(num):
                 assert num.elem is not None
                 return Num((), E.ite(num.elem, -2, -1), "int", None)  # as Python inverts True and False
             case _ if num.kind == "bool" and x.dialect.has_pointers and _may_be_compiled(num, node.expression):
                 assert num.elem is not None
                 return Num((), E.ite(_either(x), E.ite(num.elem, -2, -1), E.ite(num.elem, 0, 1)), "int", 32)
             case _ if num.kind == "bool":
-                return numbers.invert(num, x)
+                return arithmetic.invert(num, x)
             case _:  # ~a is -a - 1 in two's complement
-                return numbers.binary("-", numbers.negative(num), integer(1), x)
+                return arithmetic.binary("-", arithmetic.negative(num), integer(1), x)
 
 
 def _boolean(x: Executor, node: cst.BooleanOperation, frame: Frame) -> Any:
@@ -466,7 +466,7 @@ def _boolean(x: Executor, node: cst.BooleanOperation, frame: Frame) -> Any:
     if x.dialect.has_pointers and (_is_tile(a) or _is_tile(b)):
         if not _are_machine_truths(a, b):
             raise UnsupportedConstruct(f"`{op}` of a tile and what may be a constant")
-        return numbers.logical(op, a, b, x)  # lane by lane
+        return arithmetic.logical(op, a, b, x)  # lane by lane
     combined = E.all_of(truth, other) if op == "and" else E.any_of(truth, other)
     machine = Num((), combined, "bool", None if compiled and compiled_too else 32)
     if not x.dialect.has_pointers or (_is_truth(a) and _is_truth(b)):
@@ -538,7 +538,7 @@ def is_compiled(x: Executor, value: Any) -> bool:
     """Whether a value is there when the kernel is compiled: what is none is a machine number."""
     match value:
         case Num():
-            return numbers.is_compile_time(value)
+            return arithmetic.is_compile_time(value)
         case Param():
             return value.name in x.constants and not value.assigned
         case Choice():
@@ -555,7 +555,7 @@ def _comparison(x: Executor, node: cst.Comparison, frame: Frame) -> Any:
         right = evaluate(x, target.comparator, frame)
         with x.at(frame.table, node):
             one = compare(x, target.operator, left, right)
-        result = one if result is None else numbers.logical("and", result, one, x)
+        result = one if result is None else arithmetic.logical("and", result, one, x)
         left = right
     return result
 
@@ -583,17 +583,17 @@ def _compare(x: Executor, operator: cst.BaseCompOp, a: Any, b: Any) -> Any:
         )
     if isinstance(operator, cst.Is | cst.IsNot):
         same = asked_of_unread(x, _identity, a, b)
-        return numbers.invert(same, x) if isinstance(operator, cst.IsNot) else same
+        return arithmetic.invert(same, x) if isinstance(operator, cst.IsNot) else same
     if isinstance(operator, cst.In | cst.NotIn):
         found = _contains(x, a, b)
-        return numbers.invert(found, x) if isinstance(operator, cst.NotIn) else found
+        return arithmetic.invert(found, x) if isinstance(operator, cst.NotIn) else found
     op = COMPARE[type(operator)]
     if op in ("==", "!=") and not (_numeric(a) and _numeric(b)):
         same = asked_of_unread(x, equal, a, b)
-        return numbers.invert(same, x) if op == "!=" else same
+        return arithmetic.invert(same, x) if op == "!=" else same
     if isinstance(a, Const) and isinstance(b, Const):
         return _flag(_compare_literals(op, a.value, b.value))
-    return numbers.compare(op, x.number_of(a, "operand"), x.number_of(b, "operand"), x)
+    return arithmetic.compare(op, x.number_of(a, "operand"), x.number_of(b, "operand"), x)
 
 
 def _compare_literals(op: str, a: Any, b: Any) -> bool:
@@ -648,7 +648,7 @@ def equal(x: Executor, a: Any, b: Any) -> Num:
                 return _flag(False)
             result = _flag(True)
             for u, v in zip(a.items, b.items, strict=True):
-                result = numbers.logical("and", result, compare(x, cst.Equal(), u, v), x)
+                result = arithmetic.logical("and", result, compare(x, cst.Equal(), u, v), x)
             return result
     if isinstance(a, Token | Named | Param | Const) and isinstance(b, Token | Named | Param | Const):
         return Num((), E.bool_sym(Symbol(f"{_words_of(a)} == {_words_of(b)}", Kind.CONSTANT)), "bool", None)
@@ -668,7 +668,7 @@ def _equals_opaque(x: Executor, number: Num, other: Token | Named) -> Num:
     if isinstance(other, Token) and number.elem is not None and number.elem.value is not None:
         name = f"{other.name} == {number.elem.value}"
         return Num((), E.bool_sym(Symbol(name, Kind.CONSTANT)), "bool", None)
-    truth = x.fresh(numbers.origin(number.elem), per_lane=bool(number.shape), boolean=True)
+    truth = x.fresh(arithmetic.origin(number.elem), per_lane=bool(number.shape), boolean=True)
     return Num(number.shape, truth, "bool")
 
 
@@ -710,7 +710,7 @@ def _identity(x: Executor, a: Any, b: Any) -> Num:
 def _contains(x: Executor, a: Any, b: Any) -> Num:
     result = _flag(False)
     for item in static_items(x, b, "`in`"):
-        result = numbers.logical("or", result, compare(x, cst.Equal(), a, item), x)
+        result = arithmetic.logical("or", result, compare(x, cst.Equal(), a, item), x)
     return result
 
 

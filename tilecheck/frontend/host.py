@@ -30,7 +30,6 @@ from tilecheck.frontend import (
     host_statements,
     host_subscripts,
     host_targets,
-    numbers,
 )
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.executor import Arguments, Executor
@@ -50,7 +49,19 @@ from tilecheck.frontend.host_values import (
     Updated,
 )
 from tilecheck.frontend.kernels.definitions import find_kernels
-from tilecheck.frontend.values import Choice, Const, Frame, Function, Named, Num, Param, Poison, Seq, Token
+from tilecheck.frontend.values import arithmetic
+from tilecheck.frontend.values.values import (
+    Choice,
+    Const,
+    Frame,
+    Function,
+    Named,
+    Num,
+    Param,
+    Poison,
+    Seq,
+    Token,
+)
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.ir.host import (
@@ -439,7 +450,7 @@ class HostExecutor(Executor):
                 return self.natural(f"{self.short(value.of)}.bit_length()")
             case Choice():
                 a, b = self.number_of(value.first, what), self.number_of(value.second, what)
-                return numbers.select(Num((), value.cond, "bool"), a, b, self)
+                return arithmetic.select(Num((), value.cond, "bool"), a, b, self)
             case _:
                 return Executor.number_of(self, value, what)
 

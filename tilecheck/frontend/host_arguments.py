@@ -9,7 +9,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_shapes
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.host_values import Axes, Dims, HostShape, Tensor, Unknown
-from tilecheck.frontend.values import Choice, Const, Named, Num, Seq, Token
+from tilecheck.frontend.values.values import Choice, Const, Named, Num, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, conjuncts
 from tilecheck.ir.host import ranks_in

@@ -23,7 +23,7 @@ from tilecheck.frontend.host_tensors import fresh_to_given
 from tilecheck.frontend.host_values import Ratio, Tensor, Unknown
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.text.syntax import walk, walk_kind
-from tilecheck.frontend.values import Choice, Const, Frame, Num, Seq
+from tilecheck.frontend.values.values import Choice, Const, Frame, Num, Seq
 from tilecheck.ir import expr as E
 from tilecheck.ir.host import host_stride, owners
 

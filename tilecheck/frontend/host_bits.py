@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tilecheck.frontend.host_calls import power_above
-from tilecheck.frontend.values import Num
+from tilecheck.frontend.values.values import Num
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.ir.host import DEFINED

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilecheck.frontend.host_changes import plain
 from tilecheck.frontend.host_values import Table, Tensor
-from tilecheck.frontend.values import Choice, Record, Seq
+from tilecheck.frontend.values.values import Choice, Record, Seq
 from tilecheck.ir.launch import HostTensor, Launch
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from tilecheck.frontend.host_targets import assigned, forget
 from tilecheck.frontend.host_values import Unknown
 from tilecheck.frontend.modules.bindings import Import, dotted
 from tilecheck.frontend.text.syntax import has_kind, walk
-from tilecheck.frontend.values import Frame, Named
+from tilecheck.frontend.values.values import Frame, Named
 from tilecheck.ir import expr as E
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_descriptors, host_shapes, numbers
+from tilecheck.frontend import host_descriptors, host_shapes
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.expressions import call, operate, static_items
 from tilecheck.frontend.host_arguments import in_format, number, sizes, without
@@ -37,7 +37,19 @@ from tilecheck.frontend.host_values import (
     Unknown,
     Updated,
 )
-from tilecheck.frontend.values import Choice, Const, Function, Named, Num, Range, Record, Seq, Token, integer
+from tilecheck.frontend.values import arithmetic as numbers
+from tilecheck.frontend.values.values import (
+    Choice,
+    Const,
+    Function,
+    Named,
+    Num,
+    Range,
+    Record,
+    Seq,
+    Token,
+    integer,
+)
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.ir.host import DEFINED, NATURAL, OPAQUE, exact_quotient, host_rank, host_test

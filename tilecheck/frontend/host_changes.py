@@ -31,7 +31,7 @@ from tilecheck.frontend.host_contents import forget_shared, forget_tensor
 from tilecheck.frontend.host_sharing import given_back, unread_of
 from tilecheck.frontend.host_values import Config, Dims, Order, Table, Tensor, Unknown
 from tilecheck.frontend.text.syntax import walk_kind
-from tilecheck.frontend.values import Choice, Frame, Function, Method, Named, Record, Seq
+from tilecheck.frontend.values.values import Choice, Frame, Function, Method, Named, Record, Seq
 from tilecheck.ir.sharing import is_under
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from tilecheck.errors import TilecheckError, UnsupportedConstruct
 from tilecheck.frontend import statements
 from tilecheck.frontend.expressions import MODULE, evaluate, static_items
 from tilecheck.frontend.host_values import Config, Table
-from tilecheck.frontend.values import Choice, Frame, Num, Seq
+from tilecheck.frontend.values.values import Choice, Frame, Num, Seq
 from tilecheck.ir import expr as E
 
 if TYPE_CHECKING:

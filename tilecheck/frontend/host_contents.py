@@ -16,7 +16,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.host_results import RESULTS, elements, listed, random_integers
 from tilecheck.frontend.host_values import Device, Pair, Tensor
-from tilecheck.frontend.values import Const, Method, Named, Num, Param, Seq, Token, integer
+from tilecheck.frontend.values.values import Const, Method, Named, Num, Param, Seq, Token, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.contents import Contents, filled, permuted, ranged
 from tilecheck.ir.expr import Expr

@@ -20,7 +20,7 @@ from tilecheck.frontend.host_values import StandIn, Tensor, Unknown
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.statements import call_function
 from tilecheck.frontend.text.syntax import walk, walk_kind
-from tilecheck.frontend.values import Choice, Frame, Function
+from tilecheck.frontend.values.values import Choice, Frame, Function
 from tilecheck.ir import expr as E
 from tilecheck.ir.host import host_test
 

@@ -10,7 +10,7 @@ import libcst as cst
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.host_values import HostShape, Tensor
-from tilecheck.frontend.values import Seq
+from tilecheck.frontend.values.values import Seq
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
 from tilecheck.ir.host import host_extent, host_stride

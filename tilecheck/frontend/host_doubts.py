@@ -27,7 +27,7 @@ from tilecheck.frontend.host_values import (
 )
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.text.syntax import has_kind, walk, walk_kind
-from tilecheck.frontend.values import Choice, Frame, Function, Method, Num, Record, Seq
+from tilecheck.frontend.values.values import Choice, Frame, Function, Method, Num, Record, Seq
 from tilecheck.ir.expr import Expr
 from tilecheck.ir.host import owners
 

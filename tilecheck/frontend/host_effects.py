@@ -28,7 +28,7 @@ from tilecheck.frontend.host_values import Dims, HostShape, Table, Tensor, Unkno
 from tilecheck.frontend.kernels.definitions import is_kernel_decorator
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.text.syntax import has_kind, walk_kind
-from tilecheck.frontend.values import Const, Frame, Function, Method, Named, Num, Seq, Token
+from tilecheck.frontend.values.values import Const, Frame, Function, Method, Named, Num, Seq, Token
 
 if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor

@@ -11,7 +11,7 @@ from tilecheck.frontend import host_shapes
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.host_arguments import unsupported
 from tilecheck.frontend.host_values import HostShape, Ratio, Tensor, Unknown
-from tilecheck.frontend.values import Const, Named, Num, Seq, Token
+from tilecheck.frontend.values.values import Const, Named, Num, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
 from tilecheck.ir.host import STRIDE, axis_of, exact_quotient, owner

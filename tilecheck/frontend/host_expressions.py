@@ -8,7 +8,7 @@ from typing import Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import expressions, host_shapes, host_sharing, numbers
+from tilecheck.frontend import expressions, host_shapes, host_sharing
 from tilecheck.frontend.expressions import binds_nothing, evaluate
 from tilecheck.frontend.host import HostExecutor, facts_of, is_nameless
 from tilecheck.frontend.host_arguments import iterable, literal
@@ -24,7 +24,8 @@ from tilecheck.frontend.host_targets import forget_named
 from tilecheck.frontend.host_values import Dims, HostShape, Members, Order, Table, Tensor, Unknown, named_in
 from tilecheck.frontend.statements import assign
 from tilecheck.frontend.text.syntax import walk_kind
-from tilecheck.frontend.values import (
+from tilecheck.frontend.values import arithmetic
+from tilecheck.frontend.values.values import (
     Choice,
     Const,
     Frame,
@@ -67,8 +68,8 @@ def _unary(x: HostExecutor, node: cst.UnaryOperation, frame: Frame) -> Any:
         raise UnsupportedConstruct("arithmetic on a truth")
     if isinstance(node.operator, cst.Plus):
         return num
-    less = numbers.negative(num)
-    return less if isinstance(node.operator, cst.Minus) else numbers.binary("-", less, integer(1), x)
+    less = arithmetic.negative(num)
+    return less if isinstance(node.operator, cst.Minus) else arithmetic.binary("-", less, integer(1), x)
 
 
 def _boolean(x: HostExecutor, node: cst.BooleanOperation, frame: Frame) -> Any:
@@ -109,7 +110,7 @@ def _comparison(x: HostExecutor, node: cst.Comparison, frame: Frame) -> Any:
         else:
             right = evaluate(x, target.comparator, frame)
         one = _compared(x, target.operator, left, right, frame.table.text(node))
-        result = one if result is None else numbers.logical("and", result, one, x)
+        result = one if result is None else arithmetic.logical("and", result, one, x)
         left = right
     return result
 

@@ -51,7 +51,7 @@ from tilecheck.frontend.kernels.definitions import is_kernel_decorator
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.statements import call_function
 from tilecheck.frontend.text.syntax import has_kind, walk, walk_kind
-from tilecheck.frontend.values import (
+from tilecheck.frontend.values.values import (
     Choice,
     Const,
     Frame,

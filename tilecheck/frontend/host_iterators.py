@@ -17,7 +17,7 @@ from tilecheck.frontend.text.syntax import names_touched, walk_kind
 if TYPE_CHECKING:
     from tilecheck.frontend.host import HostExecutor
     from tilecheck.frontend.modules.project import ModuleTable
-    from tilecheck.frontend.values import Frame
+    from tilecheck.frontend.values.values import Frame
 
 _USING_UP = frozenset("list tuple set frozenset dict sum max min any all sorted".split())
 _LAZY = frozenset("zip enumerate reversed".split())

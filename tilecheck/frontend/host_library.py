@@ -16,7 +16,7 @@ from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.host_arguments import unsupported
 from tilecheck.frontend.host_elementwise import broadcast, computed, joined, parts_of, same, shape_of
 from tilecheck.frontend.host_values import Axes, Dims, HostShape, Pair, Tensor, Unknown
-from tilecheck.frontend.values import Choice, Const, Num, Seq, integer
+from tilecheck.frontend.values.values import Choice, Const, Num, Seq, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
 from tilecheck.ir.host import row_major

@@ -14,7 +14,7 @@ from tilecheck.frontend import host_shapes
 from tilecheck.frontend.host_arguments import number
 from tilecheck.frontend.host_targets import change
 from tilecheck.frontend.host_values import Dims, Unknown
-from tilecheck.frontend.values import Const, Frame, Num, Seq
+from tilecheck.frontend.values.values import Const, Frame, Num, Seq
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
 

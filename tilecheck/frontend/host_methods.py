@@ -42,7 +42,7 @@ from tilecheck.frontend.host_views import (
     split_pieces,
     transposed,
 )
-from tilecheck.frontend.values import Const, Named, Num, Seq, Token, integer
+from tilecheck.frontend.values.values import Const, Named, Num, Seq, Token, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Symbol
 from tilecheck.ir.host import ARGUMENT, DEVICE, host_extent, host_rank, host_stride, host_test, is_contiguous

@@ -18,7 +18,7 @@ from tilecheck.frontend.host_values import Dims, Gridded, Order, Table, Unknown
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.frontend.modules.submodules import submodule
-from tilecheck.frontend.values import (
+from tilecheck.frontend.values.values import (
     Choice,
     Frame,
     Function,

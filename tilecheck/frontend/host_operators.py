@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import expressions, host_bits, host_calls, host_shapes, numbers
-from tilecheck.frontend.comparisons import compared
+from tilecheck.frontend import expressions, host_bits, host_calls, host_shapes
 from tilecheck.frontend.host_elementwise import elementwise
 from tilecheck.frontend.host_values import (
     BitLength,
@@ -22,7 +21,9 @@ from tilecheck.frontend.host_values import (
     Tensor,
     Unknown,
 )
-from tilecheck.frontend.values import Choice, Const, Num, Seq
+from tilecheck.frontend.values import arithmetic
+from tilecheck.frontend.values.comparisons import compared
+from tilecheck.frontend.values.values import Choice, Const, Num, Seq
 from tilecheck.ir import expr as E
 from tilecheck.ir.host import (
     exact_quotient,
@@ -115,7 +116,7 @@ def compare(x: HostExecutor, operator: cst.BaseCompOp, a: Any, b: Any) -> Any:
         return Num((), is_one if isinstance(operator, cst.In) else E.negate(is_one), "bool", None)
     elif isinstance(operator, cst.In | cst.NotIn) and (isinstance(b, Unknown) or _kind(b) == "any"):
         found = Num((), x.unread_test(f"{_words(a)} in {_words(b)}"), "bool", None)
-        return found if isinstance(operator, cst.In) else numbers.invert(found, x)
+        return found if isinstance(operator, cst.In) else arithmetic.invert(found, x)
     elif _is_integer(a) and isinstance(b, Unknown):
         x.use_as_integer(x.number_of(b, "operand").elem or E.ZERO)
     elif _is_integer(b) and isinstance(a, Unknown):

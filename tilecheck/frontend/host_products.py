@@ -19,7 +19,7 @@ from tilecheck.frontend.host_operators import operate
 from tilecheck.frontend.host_targets import change
 from tilecheck.frontend.host_values import Axes, Dims, HostShape, Unknown
 from tilecheck.frontend.modules.bindings import dotted
-from tilecheck.frontend.values import Frame, Num, Range, Seq
+from tilecheck.frontend.values.values import Frame, Num, Range, Seq
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
 from tilecheck.ir.host import host_numel, host_rank

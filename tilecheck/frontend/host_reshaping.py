@@ -24,7 +24,7 @@ from tilecheck.frontend.host_shapes import Parts
 from tilecheck.frontend.host_sharing import storages_in
 from tilecheck.frontend.host_values import Axes, Tensor, Unknown
 from tilecheck.frontend.text.syntax import walk, walk_kind
-from tilecheck.frontend.values import Choice, Frame, Seq
+from tilecheck.frontend.values.values import Choice, Frame, Seq
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
 from tilecheck.ir.host import owners

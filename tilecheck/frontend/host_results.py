@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.host_values import Tensor
-from tilecheck.frontend.values import Const, Num, Seq
+from tilecheck.frontend.values.values import Const, Num, Seq
 from tilecheck.ir import expr as E
 from tilecheck.ir.contents import Contents, permuted, ranged
 from tilecheck.ir.expr import Expr

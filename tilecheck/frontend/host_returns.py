@@ -16,7 +16,7 @@ from tilecheck.frontend.host_effects import IN_PLACE
 from tilecheck.frontend.host_library import FUNCTIONS, OPERATIONS
 from tilecheck.frontend.host_methods import FOLLOWED
 from tilecheck.frontend.host_values import Tensor, Unknown
-from tilecheck.frontend.values import Const, Method, Named, Num
+from tilecheck.frontend.values.values import Const, Method, Named, Num
 from tilecheck.ir import expr as E
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.host_changes import read_sequence
 from tilecheck.frontend.host_values import Axes, Dims, HostShape, Tensor, Unknown
-from tilecheck.frontend.values import Choice, Num, Seq
+from tilecheck.frontend.values.values import Choice, Num, Seq
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Symbol
 from tilecheck.ir.host import (

@@ -16,7 +16,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.host_values import Pair, Pieces, Split, Table, Tensor, Unknown, named_in
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.text.syntax import walk_kind
-from tilecheck.frontend.values import Choice, Frame, Function, Method, Record, Seq
+from tilecheck.frontend.values.values import Choice, Frame, Function, Method, Record, Seq
 from tilecheck.ir.sharing import wholes
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from tilecheck.frontend.host_targets import assigned, change, delete, forget, lo
 from tilecheck.frontend.host_values import Dims, HostShape, Table, Tensor, Unknown, Updated
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.text.syntax import has_kind
-from tilecheck.frontend.values import Choice, Const, Frame, Num, Range, Seq, integer
+from tilecheck.frontend.values.values import Choice, Const, Frame, Num, Range, Seq, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
 

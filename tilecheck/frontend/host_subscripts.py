@@ -13,7 +13,7 @@ from tilecheck.frontend.host_changes import read_item
 from tilecheck.frontend.host_methods import DEVICE_COUNTS, device_count, one_of
 from tilecheck.frontend.host_values import Dims, HostShape, Pair, Pieces, Split, Table, Tensor, Unknown
 from tilecheck.frontend.host_views import split_piece
-from tilecheck.frontend.values import Const, Named, Num, Seq
+from tilecheck.frontend.values.values import Const, Named, Num, Seq
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
 from tilecheck.ir.host import host_stride, host_test

@@ -24,7 +24,7 @@ from tilecheck.frontend.host_effects import forget_effects
 from tilecheck.frontend.host_values import Dims, HostShape, Starred, Table, Tensor, Unknown
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.text.syntax import has_kind, names_touched, walk_kind
-from tilecheck.frontend.values import Choice, Const, Frame, Function, Num, Poison, Record, Seq
+from tilecheck.frontend.values.values import Choice, Const, Frame, Function, Num, Poison, Record, Seq
 from tilecheck.ir import expr as E
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from tilecheck.frontend.host_arguments import number
 from tilecheck.frontend.host_targets import UNKNOWN_KEYWORDS
 from tilecheck.frontend.host_values import HostShape, Starred
 from tilecheck.frontend.kernels.annotations import read_annotation
-from tilecheck.frontend.values import Choice, Frame, Function, Method, Seq, integer
+from tilecheck.frontend.values.values import Choice, Frame, Function, Method, Seq, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
 from tilecheck.ir.host import host_extent, host_rank, host_stride

@@ -20,7 +20,7 @@ from tilecheck.frontend.host_values import WARPS, Table
 from tilecheck.frontend.kernels.definitions import TRITON_MAKERS
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.prunes import only_chooses
-from tilecheck.frontend.values import Const, Frame, Function, Num
+from tilecheck.frontend.values.values import Const, Frame, Function, Num
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.ir.host import DEFINED, OPAQUE

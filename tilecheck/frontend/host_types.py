@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from tilecheck.frontend.host_values import Tensor
-from tilecheck.frontend.values import Named
+from tilecheck.frontend.values.values import Named
 
 if TYPE_CHECKING:
     from tilecheck.frontend.executor import Arguments

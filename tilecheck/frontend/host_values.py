@@ -10,7 +10,7 @@ import libcst as cst
 
 from tilecheck.dataclass import dataclass
 from tilecheck.frontend.text.syntax import walk_kind
-from tilecheck.frontend.values import Frame, Function, Param, Token
+from tilecheck.frontend.values.values import Frame, Function, Param, Token
 from tilecheck.ir.expr import ZERO, Expr
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from tilecheck.frontend.host_arguments import (
 )
 from tilecheck.frontend.host_types import full_type, width
 from tilecheck.frontend.host_values import Axes, HostShape, Order, Pieces, Split, Tensor, Unknown
-from tilecheck.frontend.values import Named, Seq, Token, integer
+from tilecheck.frontend.values.values import Named, Seq, Token, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
 from tilecheck.ir.host import exact_quotient, host_extent, host_rank, host_stride

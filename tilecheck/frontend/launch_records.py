@@ -23,7 +23,7 @@ from tilecheck.frontend.host_contents import contents_of
 from tilecheck.frontend.host_shapes import divided_out, meant, of_rank
 from tilecheck.frontend.host_values import BitLength, FloatParam, LaunchCall, Tensor, Unknown, Updated
 from tilecheck.frontend.kernels.annotations import Annotation, read_annotation
-from tilecheck.frontend.values import Choice, Const, Frame, Function, Named, Num, Seq, Token
+from tilecheck.frontend.values.values import Choice, Const, Frame, Function, Named, Num, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.ir.host import (

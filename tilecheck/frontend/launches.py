@@ -45,7 +45,7 @@ from tilecheck.frontend.modules.bindings import Import, dotted, imports_of
 from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.frontend.statements import run_block
 from tilecheck.frontend.text.syntax import walk, walk_kind
-from tilecheck.frontend.values import Const, Frame, Function
+from tilecheck.frontend.values.values import Const, Frame, Function
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, const
 from tilecheck.ir.launch import Launch

@@ -27,7 +27,7 @@ from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.frontend.running_sums import with_moves
 from tilecheck.frontend.statements import run_block
 from tilecheck.frontend.text.syntax import walk
-from tilecheck.frontend.values import (
+from tilecheck.frontend.values.values import (
     Choice,
     Const,
     Frame,

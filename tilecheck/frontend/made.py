@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from tilecheck.frontend.values import NOTHING, Made, Num, Place
+from tilecheck.frontend.values.values import NOTHING, Made, Num, Place
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind
 

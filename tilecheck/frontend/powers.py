@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from tilecheck.frontend.executor import Executor
 from tilecheck.frontend.tiles import assume_where_compiled
-from tilecheck.frontend.values import Num
+from tilecheck.frontend.values.values import Num
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind
 from tilecheck.ir.kernel import CheckKind, made_of, power_of, power_symbol

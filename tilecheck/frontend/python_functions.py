@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import numbers
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.expressions import operate, static_items
 from tilecheck.frontend.tiles import data
-from tilecheck.frontend.values import ArrayList, Const, Num, Param, Range, Seq, Shape, Token, integer
+from tilecheck.frontend.values import arithmetic
+from tilecheck.frontend.values.values import ArrayList, Const, Num, Param, Range, Seq, Shape, Token, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
 from tilecheck.ir.kernel import LaunchWait
@@ -42,11 +42,11 @@ def absolute(x: Executor, args: Arguments) -> Num:
     num = x.number_of(args.bind(("x",), "abs")["x"], "operand")
     if num.elem is None or (num.kind == "any" and not x.is_integer_memory(num.elem) and x.is_loaded(num.elem)):
         return data(num.shape)
-    value = numbers.as_int(num, x)
+    value = arithmetic.as_int(num, x)
     kind = "any" if num.kind == "any" else "int"
-    if num.bits == 32 and numbers.may_have_wrapped(value) and (kind == "int" or x.is_integer_memory(value)):
+    if num.bits == 32 and arithmetic.may_have_wrapped(value) and (kind == "int" or x.is_integer_memory(value)):
         value = x.fits(value, num.shape)
-    turned = numbers.wrapped(E.neg(value), num.bits)
+    turned = arithmetic.wrapped(E.neg(value), num.bits)
     unknown = any(n.op == "read" or (n.op == "sym" and n.args[0].kind is Kind.OPAQUE) for n in E.walk(value))
     if num.bits == 32 and unknown and (kind == "int" or x.is_integer_memory(value)):
         turned = E.ite(E.lt(-(2**31), value), turned, value)  # the least number has no opposite
@@ -90,7 +90,7 @@ def _python_extreme(x: Executor, args: Arguments, op: str) -> Any:
 
 def _python_int(x: Executor, args: Arguments) -> Any:
     num = x.number_of(args.at(0), "int")
-    return Num(num.shape, numbers.as_int(num, x), "int" if num.kind != "any" else "any", num.bits)
+    return Num(num.shape, arithmetic.as_int(num, x), "int" if num.kind != "any" else "any", num.bits)
 
 
 def _python_bool(x: Executor, args: Arguments) -> Num:

@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import Any
 
 from tilecheck.frontend.executor import Executor
-from tilecheck.frontend.values import Const, Named, Num, lane
+from tilecheck.frontend.values.values import Const, Named, Num, lane
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.ir.kernel import RunningSum

@@ -35,9 +35,9 @@ from typing import Any
 from tilecheck.dataclass import dataclass
 from tilecheck.frontend.execute.rests import rests_of
 from tilecheck.frontend.executor import Executor
-from tilecheck.frontend.numbers import may_have_wrapped
-from tilecheck.frontend.signs import is_natural
-from tilecheck.frontend.values import Num
+from tilecheck.frontend.values.arithmetic import may_have_wrapped
+from tilecheck.frontend.values.signs import is_natural
+from tilecheck.frontend.values.values import Num
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 

@@ -18,7 +18,6 @@ import libcst as cst
 
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import numbers
 from tilecheck.frontend.accumulated import gathered, keep, mark
 from tilecheck.frontend.execute.rests import is_new_unknown, resting, rests_of
 from tilecheck.frontend.executor import MAX_DEPTH, Arguments, Executor, Loop, Unrolled
@@ -34,7 +33,8 @@ from tilecheck.frontend.expressions import (
 from tilecheck.frontend.kernels.annotations import read_annotation
 from tilecheck.frontend.modules.bindings import dotted, imports_of
 from tilecheck.frontend.searches import Search, searches
-from tilecheck.frontend.values import (
+from tilecheck.frontend.values import arithmetic
+from tilecheck.frontend.values.values import (
     Array,
     BlockPointer,
     Choice,
@@ -660,7 +660,7 @@ def _step_of(before: Any, after: Any, mark: int, entry: Any) -> Any:
             if moved is None and _is_kept(before, after, entry):
                 return _SAME
             step = _put(before, after, mark, entry) if moved is None else moved
-            machine = before.folded is not E.FALSE and numbers.folded_where(after) is E.FALSE
+            machine = before.folded is not E.FALSE and arithmetic.folded_where(after) is E.FALSE
             return _Assigned(step) if machine else step
         case ((Seq() | Pointer() | BlockPointer()), _) if alike(before, after):
             items = zip(parts(before) or (), parts(after) or (), parts(entry) or (), strict=True)
@@ -740,7 +740,7 @@ def _invariant(value: Expr, mark: int) -> bool:
 def _folded(x: Executor, entry: Num, k: Expr | None = None) -> Expr:
     """Where a variable, of which this is the value before the loop, is a number of compile time: Triton makes
     machine numbers of what the iterations put there, if they do."""
-    where = numbers.folded_where(entry) if x.dialect.has_pointers and entry.kind != "bool" else E.FALSE
+    where = arithmetic.folded_where(entry) if x.dialect.has_pointers and entry.kind != "bool" else E.FALSE
     if where is E.FALSE:
         return E.FALSE
     some = x.fresh("data", per_lane=False, boolean=True)
@@ -754,14 +754,14 @@ def _advance(x: Executor, entry: Any, step: Any, k: Expr) -> Any:
     if step is _SAME or entry is _RESHAPED_TILE:
         return entry
     if isinstance(step, _Assigned):
-        where = E.all_of(numbers.folded_where(entry), E.le(k, 0))
+        where = E.all_of(arithmetic.folded_where(entry), E.le(k, 0))
         return replace(_advance(x, entry, step.step, k), folded=where)
     match entry:
         case Num() if isinstance(step, Expr) and entry.elem is not None:
             if step is E.ZERO:
                 return entry
             bits = 32 if entry.bits is None else entry.bits
-            elem = numbers.wrapped(E.add(entry.elem, E.mul(k, step)), bits)
+            elem = arithmetic.wrapped(E.add(entry.elem, E.mul(k, step)), bits)
             return replace(entry, elem=elem, bits=bits, folded=_folded(x, entry, k))
         case Num() if isinstance(step, _Put) and entry.elem is not None:
             choice, bits = E.either if entry.kind == "bool" else E.ite, 32 if entry.bits is None else entry.bits

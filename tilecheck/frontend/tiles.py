@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import numbers, signs, spans, unsigned
 from tilecheck.frontend.executor import ROUNDED, Arguments, Executor
 from tilecheck.frontend.expressions import static_items
 from tilecheck.frontend.made import by_cast
-from tilecheck.frontend.values import NOTHING, Const, Named, Num, Seq
+from tilecheck.frontend.values import arithmetic, float_ranges, signs, unsigned
+from tilecheck.frontend.values.values import NOTHING, Const, Named, Num, Seq
 from tilecheck.frontend.ways import combined, way_of
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, memory_names
@@ -122,7 +122,7 @@ def _is_float(dtype: Any) -> bool:
 def cast(x: Executor, num: Num, dtype: Any) -> Num:
     """`num` in another type."""
     first = len(x.overflow.checks)
-    return numbers.rested(_cast(x, num, dtype), x, first, num)
+    return arithmetic.rested(_cast(x, num, dtype), x, first, num)
 
 
 def _cast(x: Executor, num: Num, dtype: Any) -> Num:
@@ -130,20 +130,20 @@ def _cast(x: Executor, num: Num, dtype: Any) -> Num:
     way = combined("to", (1, dtype.name), way_of(num)) if isinstance(dtype, Named) else None
     if not integral:
         if isinstance(dtype, Named) and dtype.name.endswith("bool_"):
-            return Num(num.shape, numbers.as_bool(num, x), "bool")
+            return Num(num.shape, arithmetic.as_bool(num, x), "bool")
         single = _is_float(dtype) and bits_of(dtype) != 64  # of what is no number, a double converts otherwise
         made = by_cast(num, "float" if _is_float(dtype) else "unknown")
         natural = signs.natural(num, x) if single else E.FALSE
         whole = unsigned.converted(num, x) if _is_uint64(dtype) else None
         wholes = signs.wholes(num)
         found = Num(num.shape, None, "data", made=made, natural=natural, single=single, unsigned=whole, way=way)
-        return replace(found, wholes=wholes, span=spans.as_float(num, dtype, x))
+        return replace(found, wholes=wholes, span=float_ranges.as_float(num, dtype, x))
     # Of Triton the caller's floats have 32 bits, and so has what integers become beside them.
     to = dtype.name.rsplit(".", 1)[-1] if x.dialect.has_pointers else ""
     if num.elem is None:
         unknown = x.fresh(ROUNDED, per_lane=bool(num.shape))
         elem = signs.rounded(num, unknown, to, x)
-        elem = spans.rounded(num, unknown, elem, to) if x.bounds_floats else elem
+        elem = float_ranges.rounded(num, unknown, elem, to) if x.bounds_floats else elem
         return Num(num.shape, elem, "int", bits_of(dtype), by_cast(num, "integer"))
     name = dtype.name.rsplit(".", 1)[-1]
     made = by_cast(num, "integer") if name in ("int32", "int64") else NOTHING
@@ -153,7 +153,7 @@ def _cast(x: Executor, num: Num, dtype: Any) -> Num:
         if elem.op == "sym" and elem.args[0].kind is Kind.OPAQUE:
             elem = signs.rounded(num, elem, to, x)
         num = Num(num.shape, elem, "any", num.bits)
-    if num.bits == 32 and num.elem is not None and numbers.may_have_wrapped(num.elem):
+    if num.bits == 32 and num.elem is not None and arithmetic.may_have_wrapped(num.elem):
         # Widening happens after the 32-bit value was computed.
         elem = x.fits(num.elem, num.shape)
         num = Num(num.shape, elem, num.kind, num.bits)
@@ -163,7 +163,7 @@ def _cast(x: Executor, num: Num, dtype: Any) -> Num:
 
 def converted(x: Executor, num: Num, name: str) -> Expr:
     """An integer in another integer type: itself where the type holds it, else some other integer."""
-    value = numbers.as_int(num, x)
+    value = arithmetic.as_int(num, x)
     if num.kind == "bool" and name in ("int32", "int64"):
         return value
     unknown = x.fresh("data", per_lane=bool(num.shape))
@@ -202,7 +202,7 @@ def _truncated(x: Executor, elem: Expr, *, per_lane: bool, wide: bool = False) -
         case "sym" if elem.args[0].kind is Kind.OPAQUE:
             return x.moved(replace(elem.args[0], origin=f"{elem.args[0].origin}:int"), ())
         case _:
-            origin = numbers.origin(elem)
+            origin = arithmetic.origin(elem)
             is_untyped = any(s.origin == "untyped" for s in E.symbols(elem))
             converted = origin.startswith("data") and is_untyped
             return x.fresh("converted" if converted else origin, per_lane=per_lane)
@@ -243,7 +243,7 @@ def _untyped(values: Collection[Expr]) -> set[str]:
 def computed(x: Executor, num: Num, *, per_lane: bool) -> Expr:
     """A number that is computed from the elements of a tile: an integer only if they are."""
     assert num.elem is not None
-    return x.fresh(x.derived(num.elem) if num.kind == "any" else numbers.origin(num.elem), per_lane=per_lane)
+    return x.fresh(x.derived(num.elem) if num.kind == "any" else arithmetic.origin(num.elem), per_lane=per_lane)
 
 
 def mask_of(x: Executor, value: Any) -> Num:
@@ -338,7 +338,7 @@ def tile_index(x: Executor, value: Num, index: Any) -> Num:
                 consuming -= 1
             case _:
                 raise UnsupportedConstruct("tile subscript")
-    return numbers.reshape(value, (*shape, *rest), x)
+    return arithmetic.reshape(value, (*shape, *rest), x)
 
 
 def _is_full_slice(part: Any) -> bool:

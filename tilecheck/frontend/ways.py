@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tilecheck.frontend.values import Num, Way
+from tilecheck.frontend.values.values import Num, Way
 
 _ONE_VALUE = ("literal", "parameter", "start", "loop")  # what no operation makes, wherever it is used
 _LONGEST = 40  # operations: what is computed by more is not compared

@@ -79,7 +79,8 @@ def candidates(obligation: Obligation, kernel: Kernel, tiles: frozenset[Symbol])
 
 
 def _may_be_float(symbol: Symbol) -> bool:
-    """Whether it stands for a number in a limit on what floats come to, and nowhere else (`frontend.spans`)."""
+    """Whether it stands for a number in a limit on what floats come to, and nowhere else
+    (`frontend.values.float_ranges`)."""
     return symbol.origin.startswith("size of ")
 
 

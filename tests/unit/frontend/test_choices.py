@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tilecheck import verify_paths
-from tilecheck.frontend.values import Choice, chosen
+from tilecheck.frontend.values.values import Choice, chosen
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.model import KernelReport, Verdict

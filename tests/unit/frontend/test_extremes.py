@@ -8,7 +8,7 @@ import pytest
 
 from tilecheck import check_source
 from tilecheck.frontend.triton.extremes import _ends
-from tilecheck.frontend.values import lane
+from tilecheck.frontend.values.values import lane
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
 from tilecheck.ir.kernel import block_symbol

@@ -8,7 +8,7 @@ import operator
 import pytest
 
 from tilecheck import check_source
-from tilecheck.frontend.comparisons import compared
+from tilecheck.frontend.values.comparisons import compared
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
 

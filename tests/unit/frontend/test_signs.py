@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tilecheck import check_source
-from tilecheck.frontend import signs
-from tilecheck.frontend.values import Num
+from tilecheck.frontend.values import signs
+from tilecheck.frontend.values.values import Num
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 

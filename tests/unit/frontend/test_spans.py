@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from tilecheck import check_source
-from tilecheck.frontend import spans
-from tilecheck.frontend.values import Bound, Named, Num, Span
+from tilecheck.frontend.values import float_ranges
+from tilecheck.frontend.values.values import Bound, Named, Num, Span
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 
@@ -104,7 +104,7 @@ def _leaf(rng: random.Random, leaves: tuple[int, ...]) -> Tree:
             return Tree(Num(TILE, E.sym(PLACE), "int"), lambda at, _: ("int", at[PLACE]))
         case 2:
             literal = rng.choice(LITERALS)
-            num = Num((), None, "data", None, span=spans.of_literal(literal))
+            num = Num((), None, "data", None, span=float_ranges.of_literal(literal))
             return Tree(num, lambda *_: ("python", literal))
         case 6:
             number = rng.choice(INTEGERS)
@@ -131,12 +131,12 @@ def _tree(rng: random.Random, depth: int, leaves: tuple[int, ...]) -> Tree:
     op = rng.choice((*OPERATORS, "min", "max", "floor", "neg", "where", "f32", "f64"))
     one = _tree(rng, depth - 1, leaves)
     if op in TYPES:
-        span = spans.as_float(one.num, Named(f"triton.language.float{op[1:]}"), USES)
+        span = float_ranges.as_float(one.num, Named(f"triton.language.float{op[1:]}"), USES)
         return Tree(Num(one.num.shape, None, "data", span=span), None, op, (one,))
     if op in ("floor", "neg"):
         if one.num.elem is not None or one.num.bits is None:
             return one
-        span = spans.kept(one.num.span) if op == "floor" else spans.negative(one.num.span)
+        span = float_ranges.kept(one.num.span) if op == "floor" else float_ranges.negative(one.num.span)
         return Tree(Num(one.num.shape, None, "data", span=span), None, op, (one,))
     two = _tree(rng, depth - 1, leaves)
     a, b = one.num, two.num
@@ -144,13 +144,17 @@ def _tree(rng: random.Random, depth: int, leaves: tuple[int, ...]) -> Tree:
         return one
     shape = a.shape or b.shape
     bits = None if a.bits is None and b.bits is None else 32
-    found = spans.by_choice(a, b, shape, USES) if op == "where" else spans.by_binary(op, a, b, shape, USES)
+    found = (
+        float_ranges.by_choice(a, b, shape, USES)
+        if op == "where"
+        else float_ranges.by_binary(op, a, b, shape, USES)
+    )
     return Tree(Num(shape, None, "data", bits, span=found), None, op, (one, two))
 
 
 # One span is asked at many launches.
-_near_where = lru_cache(maxsize=16)(spans.near_where)
-_exact_where = lru_cache(maxsize=16)(spans.exact_where)
+_near_where = lru_cache(maxsize=16)(float_ranges.near_where)
+_exact_where = lru_cache(maxsize=16)(float_ranges.exact_where)
 
 
 def _at(e: Expr, at: Values) -> Any:
@@ -184,7 +188,7 @@ def _wrong(span: Span, kind: str, value: Any, at: Values) -> str:
     if (span.number and np.isnan(value)) or (span.finite and not np.isfinite(value)):
         return "number"
     near = _near_where(span)
-    if near is not None and _real(near, at) and not (np.isnan(value) or abs(value) <= spans.FARTHEST):
+    if near is not None and _real(near, at) and not (np.isnan(value) or abs(value) <= float_ranges.FARTHEST):
         return "far"
     for bound, sign in ((span.low, 1), (span.high, -1)):
         if bound is None or np.isnan(value) or not _at(_exact_where(bound), at):
@@ -218,14 +222,16 @@ def test_what_is_said_of_floats_is_so(leaves: tuple[int, ...]) -> None:
 def _near() -> Tree:
     """`min(x, n - 1.0)`, of which the larger with 0.0 is taken."""
     x = Num(TILE, None, "data", span=Span(full=True))
-    one = Num((), None, "data", None, span=spans.of_literal(1.0))
-    last = Num((), None, "data", span=spans.by_binary("-", Num((), E.sym(SIZES[0]), "int"), one, (), USES))
-    return Tree(Num(TILE, None, "data", span=spans.by_binary("min", x, last, TILE, USES)))
+    one = Num((), None, "data", None, span=float_ranges.of_literal(1.0))
+    last = Num(
+        (), None, "data", span=float_ranges.by_binary("-", Num((), E.sym(SIZES[0]), "int"), one, (), USES)
+    )
+    return Tree(Num(TILE, None, "data", span=float_ranges.by_binary("min", x, last, TILE, USES)))
 
 
 def test_a_clamped_float_is_no_index_behind_the_last() -> None:
-    zero = Num((), None, "data", None, span=spans.of_literal(0.0))
-    span = spans.by_binary("max", zero, _near().num, TILE, USES)
+    zero = Num((), None, "data", None, span=float_ranges.of_literal(0.0))
+    span = float_ranges.by_binary("max", zero, _near().num, TILE, USES)
     n = E.sym(SIZES[0])
     assert span is not None
     assert span.number
@@ -235,9 +241,9 @@ def test_a_clamped_float_is_no_index_behind_the_last() -> None:
 
 def test_in_64_bits_both_ends_are_needed() -> None:
     num, unknown = _near().num, E.sym(Symbol("r", Kind.OPAQUE))
-    assert spans.rounded(num, unknown, unknown, "int64") is unknown
-    assert spans.rounded(num, unknown, unknown, "int32") is not unknown
-    assert spans.rounded(num, unknown, unknown, "int8") is unknown
+    assert float_ranges.rounded(num, unknown, unknown, "int64") is unknown
+    assert float_ranges.rounded(num, unknown, unknown, "int32") is not unknown
+    assert float_ranges.rounded(num, unknown, unknown, "int8") is unknown
 
 
 KERNEL = """

@@ -6,8 +6,8 @@ import operator
 
 import pytest
 
-from tilecheck.frontend.unsigned import below, converted
-from tilecheck.frontend.values import Num
+from tilecheck.frontend.values.unsigned import below, converted
+from tilecheck.frontend.values.values import Num
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
 

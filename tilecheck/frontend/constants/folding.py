@@ -24,7 +24,7 @@ from tilecheck.frontend.constants.python_values import ARITHMETIC, COMPARISONS, 
 from tilecheck.frontend.constants.strings import LONGEST, NotConstant
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.modules.project import ModuleTable
-from tilecheck.frontend.values import Function, Named
+from tilecheck.frontend.values.values import Function, Named
 
 MOST_STEPS = 20_000
 MOST_BITS = 62

@@ -10,7 +10,7 @@ import libcst as cst
 
 from tilecheck.frontend.constants.strings import NotConstant
 from tilecheck.frontend.text.syntax import walk, walk_kind
-from tilecheck.frontend.values import Const, Num, Seq, integer
+from tilecheck.frontend.values.values import Const, Num, Seq, integer
 from tilecheck.ir import expr as E
 
 ARITHMETIC: dict[type, Callable[[Any, Any], Any]] = {

@@ -15,7 +15,7 @@ import libcst as cst
 from tilecheck.frontend.executor import Executor
 from tilecheck.frontend.modules.bindings import Binding, Import, dotted
 from tilecheck.frontend.modules.project import ModuleTable
-from tilecheck.frontend.values import Num, Token
+from tilecheck.frontend.values.values import Num, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
 

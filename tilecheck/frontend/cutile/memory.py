@@ -8,13 +8,13 @@ from typing import Any
 
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import numbers
 from tilecheck.frontend.accesses import PLAIN, Grounds, Order, fresh_lanes, loaded, record, updated
 from tilecheck.frontend.execute.overflow import spread
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.expressions import static_items
 from tilecheck.frontend.tiles import assume_where_compiled, mask_of, tile_size, tile_sizes
-from tilecheck.frontend.values import (
+from tilecheck.frontend.values import arithmetic
+from tilecheck.frontend.values.values import (
     NO_RESTS,
     Array,
     Const,
@@ -239,14 +239,14 @@ def _elements(x: Executor, given: dict[str, Any], what: str, *others: Num) -> _E
     mask_num = mask_of(x, given.get("mask"))
     shape: tuple[Expr, ...] = ()
     for tile in (*tiles, mask_num, *others):
-        shape = numbers.broadcast_shapes(shape, tile.shape)
+        shape = arithmetic.broadcast_shapes(shape, tile.shape)
     set_rank(x, array, len(tiles))
     mapping, lanes = fresh_lanes(x, shape)
-    test, tested = numbers.mask_of(mask_num, shape, x)
+    test, tested = arithmetic.mask_of(mask_num, shape, x)
     rests = [frozenset(spread(tile.rests, tile.shape, shape)) for tile in tiles]
     axes, coordinates, valid = [], [], test
     for axis, tile in enumerate(tiles):
-        index = numbers.stretch(tile, shape)
+        index = arithmetic.stretch(tile, shape)
         if index is None:
             raise UnsupportedConstruct(f"{what} index that is not an integer")
         length, base = extent(x, array, axis), _base(array, axis)
@@ -260,11 +260,11 @@ def _elements(x: Executor, given: dict[str, Any], what: str, *others: Num) -> _E
 def _index_tile(x: Executor, value: Any, what: str) -> Num:
     first = len(x.overflow.checks)
     num = x.number_of(value, f"{what} index")
-    elem = numbers.as_int(num, x)
+    elem = arithmetic.as_int(num, x)
     x.use_as_integer(elem)
-    if num.bits == 32 and numbers.may_have_wrapped(elem):
+    if num.bits == 32 and arithmetic.may_have_wrapped(elem):
         elem = x.fits(elem, num.shape)
-    return numbers.rested(Num(num.shape, elem, "int", num.bits), x, first, num)
+    return arithmetic.rested(Num(num.shape, elem, "int", num.bits), x, first, num)
 
 
 def gather(x: Executor, args: Arguments) -> Num:
@@ -353,7 +353,7 @@ def _advanced(x: Executor, given: dict[str, Any], what: str) -> _Elements:
             raise UnsupportedConstruct(f"{what} with an index of this rank")
         shape.append(tile.shape[0])
         tested |= tile.rests  # its first lane is checked to be inside
-        indices.append(numbers.rearrange(tile.elem, {lane(0): place}, x))
+        indices.append(arithmetic.rearrange(tile.elem, {lane(0): place}, x))
         _starts_inside(x, array, axis, E.substitute(tile.elem, {lane(0): E.ZERO}))
     mapping, lanes = fresh_lanes(x, shape)
     axes, coordinates, valid = [], [], E.TRUE
@@ -501,12 +501,12 @@ def _raw_access(
 ) -> Any:
     offset = _index_tile(x, given["offset"], "raw memory")
     mask_num = mask_of(x, given.get("mask"))
-    shape = numbers.broadcast_shapes(offset.shape, mask_num.shape)
+    shape = arithmetic.broadcast_shapes(offset.shape, mask_num.shape)
     for other in others:
-        shape = numbers.broadcast_shapes(shape, other.shape)
+        shape = arithmetic.broadcast_shapes(shape, other.shape)
     mapping, lanes = fresh_lanes(x, shape)
-    where = numbers.stretch(offset, shape)
-    test, tested = numbers.mask_of(mask_num, shape, x)
+    where = arithmetic.stretch(offset, shape)
+    test, tested = arithmetic.mask_of(mask_num, shape, x)
     if where is None:
         raise UnsupportedConstruct("raw memory offset that is not an integer")
     axis = Axis(E.substitute(where, mapping), E.ONE, E.ONE, storage(x, raw.array), E.ZERO)

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import numbers
 from tilecheck.frontend.cutile import memory
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.expressions import call, operate, static_items
@@ -43,7 +42,8 @@ from tilecheck.frontend.tiles import (
     tile_size,
     tile_sizes,
 )
-from tilecheck.frontend.values import (
+from tilecheck.frontend.values import arithmetic
+from tilecheck.frontend.values.values import (
     Array,
     ArrayList,
     Const,
@@ -112,11 +112,11 @@ def _filled(x: Executor, args: Arguments, value: Any) -> Num:
     if num.elem is None or not is_integer(dtype):
         is_bool = isinstance(dtype, Named) and dtype.name.endswith("bool_")
         if is_bool and num.elem is not None:
-            return Num(shape, numbers.as_bool(num, x), "bool")
+            return Num(shape, arithmetic.as_bool(num, x), "bool")
         return data(shape)
     value = converted(x, num, dtype.name.rsplit(".", 1)[-1]) if isinstance(dtype, Named) else None
     found = Num(shape, value, "int" if num.kind == "bool" else num.kind, bits_of(dtype))
-    return numbers.rested(found, x, first, num)
+    return arithmetic.rested(found, x, first, num)
 
 
 def _astile(x: Executor, args: Arguments) -> Any:
@@ -132,20 +132,20 @@ def _shape_of(x: Executor, args: Arguments, name: str) -> Num:
         case "reshape":
             given = args.bind(("x", "shape"), name)
             num = x.number_of(given["x"], name)
-            return numbers.reshape(num, _reshaped(x, num, given["shape"]), x)
+            return arithmetic.reshape(num, _reshaped(x, num, given["shape"]), x)
         case "broadcast_to":
             given = args.bind(("x", "shape"), name)
-            return numbers.broadcast(x.number_of(given["x"], name), tile_sizes(x, given["shape"]))
+            return arithmetic.broadcast(x.number_of(given["x"], name), tile_sizes(x, given["shape"]))
         case "expand_dims":
             given = args.bind(("x", "axis"), name)
             num = x.number_of(given["x"], name)
             axis = constant(x, given["axis"], "axis") % (len(num.shape) + 1)
-            return numbers.reshape(num, (*num.shape[:axis], E.ONE, *num.shape[axis:]), x)
+            return arithmetic.reshape(num, (*num.shape[:axis], E.ONE, *num.shape[axis:]), x)
         case "permute":
             given = args.bind(("x", "axes"), name)
             num = x.number_of(given["x"], name)
             axes = [_tile_axis(x, a, num) for a in _axes(x, given["axes"])]
-            return numbers.permute(num, axes, x)
+            return arithmetic.permute(num, axes, x)
         case _:
             return _transpose(x, args)
 
@@ -182,7 +182,7 @@ def _transpose(x: Executor, args: Arguments) -> Num:
     axes = list(range(rank))
     if rank:
         axes[first % rank], axes[second % rank] = axes[second % rank], axes[first % rank]
-    return numbers.permute(num, axes, x)
+    return arithmetic.permute(num, axes, x)
 
 
 def _cat(x: Executor, args: Arguments) -> Num:
@@ -191,7 +191,7 @@ def _cat(x: Executor, args: Arguments) -> Num:
     axis = _tile_axis(x, given["axis"], tiles[0])
     result = tiles[0]
     for tile in tiles[1:]:
-        result = numbers.concatenate(result, tile, axis, x)
+        result = arithmetic.concatenate(result, tile, axis, x)
     return result
 
 
@@ -202,7 +202,7 @@ def _extract(x: Executor, args: Arguments) -> Num:
     index = [x.scalar(i, "index of extract") for i in as_tuple(given["index"])]
     if len(index) != len(shape) or len(shape) != len(num.shape):
         raise UnsupportedConstruct("extract with another rank")
-    return numbers.extract(num, index, shape, x)
+    return arithmetic.extract(num, index, shape, x)
 
 
 def _insert(x: Executor, args: Arguments) -> Num:
@@ -247,31 +247,31 @@ def _operator(x: Executor, args: Arguments, op: str) -> Any:
 
 def _comparison(x: Executor, args: Arguments, op: str) -> Num:
     given = args.bind(("x", "y"), "comparison")
-    return numbers.compare(op, x.number_of(given["x"], "operand"), x.number_of(given["y"], "operand"), x)
+    return arithmetic.compare(op, x.number_of(given["x"], "operand"), x.number_of(given["y"], "operand"), x)
 
 
 def _cdiv(x: Executor, args: Arguments) -> Any:
     given = args.bind(("x", "y"), "cdiv")
     a, b = x.number_of(given["x"], "cdiv"), x.number_of(given["y"], "cdiv")
-    top = numbers.binary("-", numbers.binary("+", a, b, x), integer(1), x)
-    return numbers.binary("//", top, b, x)
+    top = arithmetic.binary("-", arithmetic.binary("+", a, b, x), integer(1), x)
+    return arithmetic.binary("//", top, b, x)
 
 
 def _where(x: Executor, args: Arguments) -> Num:
     given = args.bind(("cond", "x", "y"), "where")
     cond, first, second = (x.number_of(given[n], "where") for n in ("cond", "x", "y"))
-    return numbers.select(cond, first, second, x)
+    return arithmetic.select(cond, first, second, x)
 
 
 def _negative(x: Executor, args: Arguments) -> Num:
-    return numbers.negative(x.number_of(args.bind(("x",), "negative")["x"], "operand"))
+    return arithmetic.negative(x.number_of(args.bind(("x",), "negative")["x"], "operand"))
 
 
 def _bitwise_not(x: Executor, args: Arguments) -> Num:
     num = x.number_of(args.bind(("x",), "bitwise_not")["x"], "operand")
     if num.kind == "bool":
-        return numbers.invert(num, x)
-    return numbers.binary("-", numbers.negative(num), integer(1), x)
+        return arithmetic.invert(num, x)
+    return arithmetic.binary("-", arithmetic.negative(num), integer(1), x)
 
 
 def _elementwise(x: Executor, args: Arguments) -> Num:
@@ -280,7 +280,7 @@ def _elementwise(x: Executor, args: Arguments) -> Num:
     for value in args.positional:
         if isinstance(value, Named) and value.name.startswith("cuda.tile."):
             continue  # the dtype of a bitcast
-        shape = numbers.broadcast_shapes(shape, x.number_of(value, "operand").shape)
+        shape = arithmetic.broadcast_shapes(shape, x.number_of(value, "operand").shape)
     return data(shape)
 
 
@@ -362,7 +362,7 @@ def _matmul(x: Executor, args: Arguments) -> Num:
     a, b = x.number_of(given["x"], "operand"), x.number_of(given["y"], "operand")
     if len(a.shape) < 2 or len(b.shape) < 2:
         raise UnsupportedConstruct("matmul of a vector")
-    batch = numbers.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    batch = arithmetic.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     return data((*batch, a.shape[-2], b.shape[-1]))
 
 
@@ -517,7 +517,7 @@ class CuTile:
 
     def _tile_method(self, x: Executor, value: Num, name: str, args: Arguments) -> Any:
         if name == "item":
-            return numbers.first_element(value, x)
+            return arithmetic.first_element(value, x)
         if name in ("reshape", "permute", "transpose", "extract", "insert", "astype"):
             if name in ("reshape", "permute") and len(args.positional) > 1:
                 args = Arguments((Seq(args.positional),), args.keywords, args.node, args.table)

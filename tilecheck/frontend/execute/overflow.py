@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 
 from tilecheck.dataclass import dataclass
-from tilecheck.frontend.values import Rest, Rests, lane
+from tilecheck.frontend.values.values import Rest, Rests, lane
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind
 from tilecheck.ir.kernel import Access, Arithmetic, Place

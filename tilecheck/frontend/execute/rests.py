@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from tilecheck.frontend.values import (
+from tilecheck.frontend.values.values import (
     NO_RESTS,
     BlockPointer,
     Choice,

@@ -17,7 +17,7 @@ from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.text.pragmas import PragmaKind
 from tilecheck.frontend.text.source import parse_expression
 from tilecheck.frontend.text.syntax import children
-from tilecheck.frontend.values import Frame, Named, Num, Seq
+from tilecheck.frontend.values.values import Frame, Named, Num, Seq
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
 from tilecheck.ir.kernel import Contract, Ownership, Requirement, UnknownName, extent_symbol, grid_symbol

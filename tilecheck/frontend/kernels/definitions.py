@@ -19,7 +19,7 @@ from tilecheck.frontend.modules.bindings import Import, dotted
 from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.frontend.text.pragmas import Pragma
 from tilecheck.frontend.text.syntax import walk, walk_kind
-from tilecheck.frontend.values import START, Array, ArrayList, Choice, Num, Param, Pointer, Token
+from tilecheck.frontend.values.values import START, Array, ArrayList, Choice, Num, Param, Pointer, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
 from tilecheck.model import Site

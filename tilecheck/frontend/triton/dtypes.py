@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tilecheck.frontend.values import Named, Num
+from tilecheck.frontend.values.values import Named, Num
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tilecheck.frontend import numbers
 from tilecheck.frontend.executor import Executor
-from tilecheck.frontend.values import Num, lane
+from tilecheck.frontend.values import arithmetic
+from tilecheck.frontend.values.values import Num, lane
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind
 
@@ -31,7 +31,7 @@ def between(x: Executor, tile: Num, result: Num) -> Num:
     known = [end for end in ends if end is not None]
     if tile.unsigned is not None or len(known) < len(ends) or len(known) > _MOST:
         return result
-    wraps = tile.bits == 32 and numbers.may_have_wrapped(tile.elem)
+    wraps = tile.bits == 32 and arithmetic.may_have_wrapped(tile.elem)
     if wraps and x.fits(tile.elem, tile.shape) is not tile.elem:
         return result
     low, high = known[0]

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import numbers
 from tilecheck.frontend.accesses import PLAIN, Grounds, Order, fresh_lanes, loaded, record, updated
 from tilecheck.frontend.execute.overflow import spread
 from tilecheck.frontend.executor import Arguments, Executor
@@ -19,7 +18,8 @@ from tilecheck.frontend.expressions import static_items
 from tilecheck.frontend.tiles import as_tuple, mask_of, tile_size
 from tilecheck.frontend.triton.others import masked_off
 from tilecheck.frontend.triton.pointers import pointer_of
-from tilecheck.frontend.values import (
+from tilecheck.frontend.values import arithmetic
+from tilecheck.frontend.values.values import (
     NO_RESTS,
     NOTHING,
     Array,
@@ -108,17 +108,17 @@ def _access(x: Executor, pointer: Any, mask: Any, values: Sequence[Any], effect:
     """One operation through a tile of pointers."""
     target = pointer_of(x, pointer, "pointer")
     mask_num = mask_of(x, mask)
-    shape = numbers.broadcast_shapes(target.offset.shape, mask_num.shape)
+    shape = arithmetic.broadcast_shapes(target.offset.shape, mask_num.shape)
     for value in values:
         if not isinstance(value, Pointer):
-            shape = numbers.broadcast_shapes(shape, x.number_of(value, "stored value").shape)
+            shape = arithmetic.broadcast_shapes(shape, x.number_of(value, "stored value").shape)
     if effect is not Effect.READ:
         shape = _of_pointers(shape, target.offset.shape)
     given = [x.number_of(v, "stored value") for v in values if not isinstance(v, Pointer)]
     made = Made(exchanges=x.widened(shape, mask_num, *given))
     if effect is Effect.WRITE and len(given) == 1:
         made |= given[0].made
-    test, tested = numbers.mask_of(mask_num, shape, x)
+    test, tested = arithmetic.mask_of(mask_num, shape, x)
     way = target.offset.way if target.offset.shape == shape else None
     return _elements(x, target, shape, test, effect, replace(order, made=made, way=way), tested, values)
 
@@ -145,7 +145,7 @@ def _elements(
     tested: Rests,
     values: Sequence[Any] = (),
 ) -> Num:
-    index = numbers.stretch(target.offset, shape)
+    index = arithmetic.stretch(target.offset, shape)
     if index is None:  # the pointers are not known yet
         return Num(shape, x.fresh(f"memory:{target.array}", per_lane=bool(shape)), "any")
     array, length = flat(x, target.array)
@@ -225,7 +225,7 @@ def advance(x: Executor, block: BlockPointer, offsets: Any) -> BlockPointer:
     steps = _numbers(x, offsets, "offsets")
     if len(steps) != len(block.offsets) or block.descriptor:
         raise UnsupportedConstruct("advance by offsets of another length")
-    moved = tuple(numbers.binary("+", a, b, x) for a, b in zip(block.offsets, steps, strict=True))
+    moved = tuple(arithmetic.binary("+", a, b, x) for a, b in zip(block.offsets, steps, strict=True))
     return BlockPointer(block.base, block.shape, block.strides, moved, block.block)
 
 

@@ -15,7 +15,6 @@ from typing import Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import numbers, signs, spans
 from tilecheck.frontend.accesses import Order
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.expressions import call, operate, static_items
@@ -48,7 +47,8 @@ from tilecheck.frontend.tiles import (
 )
 from tilecheck.frontend.triton import dtypes, extremes, memory, pointers, scans
 from tilecheck.frontend.triton.typed_zeros import typed_zero
-from tilecheck.frontend.values import (
+from tilecheck.frontend.values import arithmetic, float_ranges, signs
+from tilecheck.frontend.values.values import (
     BlockPointer,
     Choice,
     Const,
@@ -131,7 +131,7 @@ def _filled(x: Executor, shape: tuple[Expr, ...], value: Any, dtype: Any) -> Num
 
 def _to(x: Executor, num: Num, dtype: Any) -> Num:
     if isinstance(dtype, Named) and dtype.name.endswith(".int1"):
-        return Num(num.shape, numbers.as_bool(num, x), "bool")
+        return Num(num.shape, arithmetic.as_bool(num, x), "bool")
     if isinstance(dtype, Named) and num.kind == "bool" and num.elem is not None and is_integer(dtype):
         return Num(num.shape, converted(x, num, _last(dtype.name)), "int", 64 if "64" in dtype.name else 32)
     return cast(x, num, dtype)
@@ -174,13 +174,13 @@ def _view(x: Executor, args: Arguments) -> Num:
 
 def _reshaped(x: Executor, num: Num, shape: tuple[Expr, ...], can_reorder: Any) -> Num:
     keeps = can_reorder is None or x.truth(can_reorder) is E.FALSE
-    return numbers.reshape(num, shape, x) if keeps else _reordered(x, num, shape)
+    return arithmetic.reshape(num, shape, x) if keeps else _reordered(x, num, shape)
 
 
 def _reordered(x: Executor, num: Num, shape: tuple[Expr, ...]) -> Num:
     """A reshape whose order is the compiler's choice."""
     if num.elem is None or all(s.kind is Kind.CONSTANT for s in E.symbols(num.elem)):
-        return numbers.reshape(num, shape, x)
+        return arithmetic.reshape(num, shape, x)
     if num.kind == "bool":
         return Num(shape, x.fresh("data", per_lane=True, boolean=True), "bool")
     return Num(shape, computed(x, num, per_lane=True), num.kind, num.bits)
@@ -192,7 +192,7 @@ def _expand_dims(x: Executor, args: Arguments) -> Any:
     result = x.number_of(value, "expand_dims")
     axes = as_tuple(axis)
     for k in sorted(constant(x, item, "axis") % (len(result.shape) + len(axes)) for item in axes):
-        result = numbers.reshape(result, (*result.shape[:k], E.ONE, *result.shape[k:]), x)
+        result = arithmetic.reshape(result, (*result.shape[:k], E.ONE, *result.shape[k:]), x)
     return result
 
 
@@ -200,7 +200,7 @@ def _unsqueeze(x: Executor, args: Arguments) -> Num:
     given = args.bind(("x", "dim"), "unsqueeze")
     num = x.number_of(given["x"], "unsqueeze")
     k = constant(x, given["dim"], "axis") % (len(num.shape) + 1)
-    return numbers.reshape(num, (*num.shape[:k], E.ONE, *num.shape[k:]), x)
+    return arithmetic.reshape(num, (*num.shape[:k], E.ONE, *num.shape[k:]), x)
 
 
 def _squeeze(x: Executor, args: Arguments) -> Num:
@@ -209,22 +209,22 @@ def _squeeze(x: Executor, args: Arguments) -> Num:
     k = constant(x, given["dim"], "axis") % max(1, len(num.shape))
     if num.shape[k : k + 1] != (E.ONE,):
         raise UnsupportedConstruct("squeeze of an axis that is not known to have one element")
-    return numbers.reshape(num, (*num.shape[:k], *num.shape[k + 1 :]), x)
+    return arithmetic.reshape(num, (*num.shape[:k], *num.shape[k + 1 :]), x)
 
 
 def _broadcast_to(x: Executor, args: Arguments) -> Any:
     shape = tile_sizes(x, _keyword(args, "shape") or _rest(args))
     value = args.at(0) if args.positional else _keyword(args, "input")
     if isinstance(value, Pointer):
-        return Pointer(value.array, numbers.broadcast_to(value.offset, shape))
-    return numbers.broadcast_to(x.number_of(value, "broadcast_to"), shape)
+        return Pointer(value.array, arithmetic.broadcast_to(value.offset, shape))
+    return arithmetic.broadcast_to(x.number_of(value, "broadcast_to"), shape)
 
 
 def _broadcast(x: Executor, args: Arguments) -> Seq:
     given = args.bind(("input", "other"), "broadcast")
     a, b = x.number_of(given["input"], "broadcast"), x.number_of(given["other"], "broadcast")
-    shape = numbers.broadcast_shapes(a.shape, b.shape)
-    return Seq((numbers.broadcast(a, shape), numbers.broadcast(b, shape)))
+    shape = arithmetic.broadcast_shapes(a.shape, b.shape)
+    return Seq((arithmetic.broadcast(a, shape), arithmetic.broadcast(b, shape)))
 
 
 def _permute(x: Executor, args: Arguments) -> Num:
@@ -235,7 +235,7 @@ def _permute(x: Executor, args: Arguments) -> Num:
         axes = [*range(len(num.shape) - 2), len(num.shape) - 1, len(num.shape) - 2]
     if sorted(axes) != list(range(len(num.shape))):
         raise UnsupportedConstruct("permute by something that is no permutation")
-    return numbers.permute(num, axes, x)
+    return arithmetic.permute(num, axes, x)
 
 
 def _ravel(x: Executor, args: Arguments) -> Num:
@@ -247,7 +247,7 @@ def _ravel(x: Executor, args: Arguments) -> Num:
 def _join(x: Executor, args: Arguments) -> Num:
     given = args.bind(("a", "b"), "join")
     a, b = x.number_of(given["a"], "join"), x.number_of(given["b"], "join")
-    return data((*numbers.broadcast_shapes(a.shape, b.shape), E.const(2)))
+    return data((*arithmetic.broadcast_shapes(a.shape, b.shape), E.const(2)))
 
 
 def _split(x: Executor, args: Arguments) -> Seq:
@@ -301,7 +301,7 @@ def _clamp(x: Executor, args: Arguments) -> Any:
         return found
     other = operate(x, "max", operate(x, "min", given["x"], given["max"]), given["min"])
     # Where the ends are the wrong way round, either may be taken last.
-    return replace(found, span=spans.by_choice(found, other, found.shape, x))
+    return replace(found, span=float_ranges.by_choice(found, other, found.shape, x))
 
 
 def _with_nan(result: Any, given: Mapping[str, Any]) -> Any:
@@ -328,8 +328,8 @@ def _where(x: Executor, args: Arguments) -> Any:
             raise UnsupportedConstruct("tile of pointers into two parameters")
         if a.array != b.array:
             return Choice(x.truth(cond), a, b)
-        return Pointer(a.array, numbers.select(cond, a.offset, b.offset, x))
-    return numbers.select(cond, x.number_of(a, "where"), x.number_of(b, "where"), x)
+        return Pointer(a.array, arithmetic.select(cond, a.offset, b.offset, x))
+    return arithmetic.select(cond, x.number_of(a, "where"), x.number_of(b, "where"), x)
 
 
 def _operator(x: Executor, args: Arguments, op: str) -> Any:
@@ -342,7 +342,7 @@ def _elementwise(x: Executor, args: Arguments) -> Num:
     shape: tuple[Expr, ...] = ()
     for value in (*args.positional, *(v for _, v in args.keywords)):
         if isinstance(value, Num | Param):
-            shape = numbers.broadcast_shapes(shape, x.number_of(value, "operand").shape)
+            shape = arithmetic.broadcast_shapes(shape, x.number_of(value, "operand").shape)
     x.widened(shape, *(v for v in (*args.positional, *(v for _, v in args.keywords)) if isinstance(v, Num)))
     return data(shape)
 
@@ -355,7 +355,7 @@ def _function(x: Executor, name: str, args: Arguments) -> Num:
     if name in signs.KEEPING and len(args.positional) == 1 and isinstance(args.at(0), Num):
         rounded = args.at(0)
         natural, single = signs.natural(rounded, x), signs.is_of_32_bits(rounded, x)
-        span = spans.kept(rounded.span) if name in spans.KEEPING else None
+        span = float_ranges.kept(rounded.span) if name in float_ranges.KEEPING else None
         result = replace(result, natural=natural, single=single, wholes=signs.wholes(rounded), span=span)
     if name not in UNARY or len(args.positional) != 1 or args.keywords or not isinstance(args.at(0), Num):
         return result
@@ -407,7 +407,7 @@ def _inline_assembly(x: Executor, args: Arguments) -> Any:
         raise UnsupportedConstruct("inline assembly that may touch memory")
     shape: tuple[Expr, ...] = ()
     for operand in operands:
-        shape = numbers.broadcast_shapes(shape, x.number_of(operand, "operand of inline assembly").shape)
+        shape = arithmetic.broadcast_shapes(shape, x.number_of(operand, "operand of inline assembly").shape)
     x.widened(shape, *(operand for operand in operands if isinstance(operand, Num)))
     results = tuple(_to(x, data(shape), dtype) for dtype in as_tuple(given["dtype"]))
     return Seq(results) if isinstance(given["dtype"], Seq) else results[0]
@@ -548,7 +548,7 @@ def _same(x: Executor, args: Arguments) -> Any:
 
 def _number(x: Executor, args: Arguments) -> Any:
     num = _first(x, args, "conversion")
-    return Num(num.shape, numbers.as_int(num, x), "any" if num.kind == "any" else "int", num.bits)
+    return Num(num.shape, arithmetic.as_int(num, x), "any" if num.kind == "any" else "int", num.bits)
 
 
 def _static_assert(x: Executor, args: Arguments) -> Const:
@@ -579,7 +579,7 @@ def _next_power_of_two(x: Executor, args: Arguments) -> Num | Token:
     value = x.number_of(args.bind(("n",), "next_power_of_2")["n"], "next_power_of_2")
     if value.shape or value.elem is None or any(s.kind is not Kind.CONSTANT for s in E.symbols(value.elem)):
         return _ask(x, args)
-    n = numbers.as_int(value, x)
+    n = arithmetic.as_int(value, x)
     if n.value is not None:
         return integer(1 << (n.value - 1).bit_length() if n.value > 0 else 0)
     x.use_as_integer(n)
@@ -913,7 +913,7 @@ class Triton:
                 if len(value.shape) != 2:
                     raise UnsupportedConstruct("transpose of a tile without two axes")
                 x.folds(value)
-                return numbers.permute(value, [1, 0], x)
+                return arithmetic.permute(value, [1, 0], x)
             case _:
                 return Method(value, name)
 
@@ -977,7 +977,7 @@ class Triton:
                 # Of 32 bits: what is folded is not what Python computes.
                 literal = value.value
                 natural, single = signs.of_literal(literal), signs.is_single(literal)
-                way, span = (1, "literal", literal), spans.of_literal(literal, assigned=True)
+                way, span = (1, "literal", literal), float_ranges.of_literal(literal, assigned=True)
                 return Num((), None, "data", 32, natural=natural, single=single, way=way, span=span)
             case Num() if value.bits is None and value.elem is not None:
                 number = value.elem.value

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from tilecheck.frontend.executor import Executor
-from tilecheck.frontend.values import Num
+from tilecheck.frontend.values.values import Num
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind
 

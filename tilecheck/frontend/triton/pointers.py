@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import numbers
 from tilecheck.frontend.executor import Executor
-from tilecheck.frontend.values import START, Num, Pointer
+from tilecheck.frontend.values import arithmetic
+from tilecheck.frontend.values.values import START, Num, Pointer
 from tilecheck.frontend.ways import way_of
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind
@@ -23,7 +23,7 @@ def offset(x: Executor, op: str, a: Any, b: Any) -> Any:
     if isinstance(a, Pointer) and isinstance(b, Pointer):
         if op != "-" or a.array != b.array:
             raise UnsupportedConstruct(f"`{op}` of two pointers")
-        return numbers.binary("-", a.offset, b.offset, x)
+        return arithmetic.binary("-", a.offset, b.offset, x)
     if isinstance(b, Pointer):
         a, b = b, a
         if op == "-":
@@ -33,7 +33,7 @@ def offset(x: Executor, op: str, a: Any, b: Any) -> Any:
     if op not in ("+", "-"):
         raise UnsupportedConstruct(f"`{op}` of a pointer")
     step = distance(x, b)
-    return Pointer(a.array, numbers.binary(op, a.offset, step, x))
+    return Pointer(a.array, arithmetic.binary(op, a.offset, step, x))
 
 
 def distance(x: Executor, value: Any) -> Num:
@@ -41,15 +41,15 @@ def distance(x: Executor, value: Any) -> Num:
     for addresses have 64 bits."""
     first = len(x.overflow.checks)
     num = x.number_of(value, "offset of a pointer")
-    return numbers.rested(_distance(x, num), x, first, num)
+    return arithmetic.rested(_distance(x, num), x, first, num)
 
 
 def _distance(x: Executor, num: Num) -> Num:
     if num.unsigned is not None:
         return Num(num.shape, num.unsigned, "int", 64)
-    elem = numbers.as_int(num, x)
+    elem = arithmetic.as_int(num, x)
     x.use_as_integer(elem)
-    if num.bits == 32 and numbers.may_have_wrapped(elem):
+    if num.bits == 32 and arithmetic.may_have_wrapped(elem):
         elem = x.fits_as_offset(elem, num.shape)
     return Num(num.shape, elem, "int", 64, way=way_of(num))
 

@@ -17,7 +17,7 @@ from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.expressions import call
 from tilecheck.frontend.running_sums import summed
 from tilecheck.frontend.tiles import as_tuple, computed, reduced, scanned
-from tilecheck.frontend.values import NOTHING, Const, Made, Num, Seq
+from tilecheck.frontend.values.values import NOTHING, Const, Made, Num, Seq
 from tilecheck.ir import expr as E
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilecheck.frontend.executor import Executor
-from tilecheck.frontend.values import Num, Token
+from tilecheck.frontend.values.values import Num, Token
 from tilecheck.ir import expr as E
 
 _OF_ELEMENTS = ".dtype.element_ty"

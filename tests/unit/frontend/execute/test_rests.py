@@ -6,7 +6,7 @@ import pytest
 
 from tilecheck.frontend.execute.overflow import coarse, spread
 from tilecheck.frontend.execute.rests import resting, rests_of
-from tilecheck.frontend.values import (
+from tilecheck.frontend.values.values import (
     BlockPointer,
     Choice,
     Method,

@@ -22,8 +22,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol
 
-from tilecheck.frontend.signs import SIGN
-from tilecheck.frontend.values import Bound, Named, Num, Span, lane
+from tilecheck.frontend.values.signs import SIGN
+from tilecheck.frontend.values.values import Bound, Named, Num, Span, lane
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind
 

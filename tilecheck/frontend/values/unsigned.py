@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from tilecheck.frontend.signs import is_natural
-from tilecheck.frontend.values import Num
+from tilecheck.frontend.values.signs import is_natural
+from tilecheck.frontend.values.values import Num
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
 

@@ -1,4 +1,4 @@
-"""The values that symbolic execution computes with. Frozen data; the operations live in `numbers`.
+"""The values that symbolic execution computes with. Frozen data; the operations live in `arithmetic`.
 
 A number is always a tile; a scalar is a tile of shape (). Its element is one expression over *lane
 placeholders*: `lane(0)` is the position along the last axis, `lane(1)` along the one before, so that
@@ -108,7 +108,8 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Between which integers a number lies as a float, if it is one (`spans`). It has 32 bits or more."""
+    """Between which integers a number lies as a float, if it is one (`float_ranges`). It has 32 bits or
+    more."""
 
     low: Bound | None = None
     high: Bound | None = None

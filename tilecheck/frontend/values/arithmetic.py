@@ -12,11 +12,11 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import signs, spans, unsigned
-from tilecheck.frontend.comparisons import compared
 from tilecheck.frontend.execute.overflow import Overflow, coarse, spread, stretching
 from tilecheck.frontend.made import by_binary, by_choice, by_comparison, by_logic
-from tilecheck.frontend.values import NOTHING, Num, Rests, lane
+from tilecheck.frontend.values import float_ranges, signs, unsigned
+from tilecheck.frontend.values.comparisons import compared
+from tilecheck.frontend.values.values import NOTHING, Num, Rests, lane
 from tilecheck.frontend.ways import combined, way_of
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
@@ -365,7 +365,7 @@ def _binary(op: str, a: Num, b: Num, machine: Machine) -> Num:
         bits = bits if known else bits or 32
         way = combined(op, way_of(a), way_of(b))
         single, wholes = signs.single(a, b, machine), signs.wholes(a, b)
-        span = spans.by_binary(op, a, b, shape, machine)
+        span = float_ranges.by_binary(op, a, b, shape, machine)
         return Num(shape, None, "data", bits, made, natural, single, wholes, way=way, span=span)
     power = _power_of_two(op, a, b, machine)
     if power is not None:
@@ -522,7 +522,7 @@ def _bits_beside_truth(op: str, a: Num, b: Num, machine: Machine) -> Num:
 
 def negative(a: Num) -> Num:
     elem = None if a.elem is None or a.kind == "bool" else wrapped(E.neg(a.elem), a.bits)
-    return Num(a.shape, elem, a.kind, a.bits, a.made, span=spans.negative(a.span), rests=a.rests)
+    return Num(a.shape, elem, a.kind, a.bits, a.made, span=float_ranges.negative(a.span), rests=a.rests)
 
 
 def wrapped(value: Expr, bits: int | None) -> Expr:
@@ -550,7 +550,7 @@ def _select(cond: Num, a: Num, b: Num, machine: Machine) -> Num:
     if made != NOTHING:
         made = replace(made, exchanges=made.exchanges | exchanged)
     if kind == "data":
-        return Num(shape, None, "data", bits or 32, made, span=spans.by_choice(a, b, shape, machine))
+        return Num(shape, None, "data", bits or 32, made, span=float_ranges.by_choice(a, b, shape, machine))
     a, b = _widened(a, bits, machine), _widened(b, bits, machine)
     test = stretch(Num(cond.shape, as_bool(cond, machine), "bool"), shape)
     assert test is not None

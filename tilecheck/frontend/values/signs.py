@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Protocol
 
-from tilecheck.frontend.values import Num
+from tilecheck.frontend.values.values import Num
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 

@@ -1,0 +1,1 @@
+"""Symbolic values and their arithmetic."""
