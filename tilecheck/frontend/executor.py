@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from tilecheck.cancellation import checkpoint
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend.dataflow.load_sources import by_branch
+from tilecheck.frontend.dataflow.operations import way_of
 from tilecheck.frontend.execute.overflow import Overflow, coarse
 from tilecheck.frontend.execute.rests import is_new_unknown, resting, rests_of
-from tilecheck.frontend.made import by_branch
 from tilecheck.frontend.modules.bindings import Import, dotted
 from tilecheck.frontend.values import arithmetic as numbers
 from tilecheck.frontend.values import float_ranges, signs
@@ -49,7 +50,6 @@ from tilecheck.frontend.values.values import (
     rebuilt,
     used,
 )
-from tilecheck.frontend.ways import way_of
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol, memory_names
 from tilecheck.ir.kernel import (

@@ -18,7 +18,9 @@ import libcst as cst
 
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend.accumulated import gathered, keep, mark
+from tilecheck.frontend.dataflow.binary_search import Search, searches
+from tilecheck.frontend.dataflow.loop_reductions import gathered, keep, mark
+from tilecheck.frontend.dataflow.operations import combined, way_of
 from tilecheck.frontend.execute.rests import is_new_unknown, resting, rests_of
 from tilecheck.frontend.executor import MAX_DEPTH, Arguments, Executor, Loop, Unrolled
 from tilecheck.frontend.expressions import (
@@ -32,7 +34,6 @@ from tilecheck.frontend.expressions import (
 )
 from tilecheck.frontend.kernels.annotations import read_annotation
 from tilecheck.frontend.modules.bindings import dotted, imports_of
-from tilecheck.frontend.searches import Search, searches
 from tilecheck.frontend.values import arithmetic
 from tilecheck.frontend.values.values import (
     Array,
@@ -56,7 +57,6 @@ from tilecheck.frontend.values.values import (
     rebuilt,
     used,
 )
-from tilecheck.frontend.ways import combined, way_of
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.ir.kernel import UnsafeBlock

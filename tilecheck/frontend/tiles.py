@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend.dataflow.load_sources import by_cast
+from tilecheck.frontend.dataflow.operations import combined, way_of
 from tilecheck.frontend.executor import ROUNDED, Arguments, Executor
 from tilecheck.frontend.expressions import static_items
-from tilecheck.frontend.made import by_cast
 from tilecheck.frontend.values import arithmetic, float_ranges, signs, unsigned
 from tilecheck.frontend.values.values import NOTHING, Const, Named, Num, Seq
-from tilecheck.frontend.ways import combined, way_of
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, memory_names
 

@@ -125,7 +125,8 @@ class Access:
     the positions of the loads whose element it takes lane for lane, and of exchanges. `reaches` are the stores
     that alone take what a load gives, lane for lane, in the same iteration; None where that is not known.
     `feeds` are the same with those that take it in a later one, or after the loop. Accesses of equal `way`
-    compute their places by the same operations on the same numbers (`frontend/ways.py`); None if not known.
+    compute their places by the same operations on the same numbers (`frontend/dataflow/operations.py`); None if
+    not known.
     """
 
     array: str

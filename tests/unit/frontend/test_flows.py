@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from tilecheck.frontend.flows import destinations
+from tilecheck.frontend.dataflow.load_destinations import destinations
 from tilecheck.frontend.kernels.definitions import find_kernels
 from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import parse

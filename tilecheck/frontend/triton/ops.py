@@ -16,9 +16,10 @@ import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.accesses import Order
+from tilecheck.frontend.dataflow.load_sources import UNARY, by_extreme, by_fma, by_function
+from tilecheck.frontend.dataflow.operations import way_of
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.expressions import call, operate, static_items
-from tilecheck.frontend.made import UNARY, by_extreme, by_fma, by_function
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.python_functions import (
     PYTHON,
@@ -65,7 +66,6 @@ from tilecheck.frontend.values.values import (
     integer,
     lane,
 )
-from tilecheck.frontend.ways import way_of
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.ir.kernel import Barrier, CheckKind, Effect, block_symbol, grid_symbol

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend.dataflow.operations import way_of
 from tilecheck.frontend.executor import Executor
 from tilecheck.frontend.values import arithmetic
 from tilecheck.frontend.values.values import START, Num, Pointer
-from tilecheck.frontend.ways import way_of
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind
 

@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import Any
 
 from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend.dataflow.prefix_sums import summed
 from tilecheck.frontend.executor import Arguments, Executor
 from tilecheck.frontend.expressions import call
-from tilecheck.frontend.running_sums import summed
 from tilecheck.frontend.tiles import as_tuple, computed, reduced, scanned
 from tilecheck.frontend.values.values import NOTHING, Const, Made, Num, Seq
 from tilecheck.ir import expr as E

@@ -12,12 +12,12 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend.dataflow.load_sources import by_binary, by_choice, by_comparison, by_logic
+from tilecheck.frontend.dataflow.operations import combined, way_of
 from tilecheck.frontend.execute.overflow import Overflow, coarse, spread, stretching
-from tilecheck.frontend.made import by_binary, by_choice, by_comparison, by_logic
 from tilecheck.frontend.values import float_ranges, signs, unsigned
 from tilecheck.frontend.values.comparisons import compared
 from tilecheck.frontend.values.values import NOTHING, Num, Rests, lane
-from tilecheck.frontend.ways import combined, way_of
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 

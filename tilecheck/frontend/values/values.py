@@ -57,7 +57,9 @@ class Made:
     summed: bool = False  # a sum of such atoms, with nothing subtracted: no compiler knows it for a constant
     real: bool = False  # certainly a floating-point number
     scans: frozenset[int] = frozenset()  # those of the exchanges that are scans, whose results are tiles
-    carried: frozenset[tuple[int, str]] = frozenset()  # variables of loops, in a round of those (`accumulated`)
+    carried: frozenset[tuple[int, str]] = (
+        frozenset()
+    )  # variables of loops, in a round of those (`loop_reductions`)
 
     def __or__(self, other: Made) -> Made:
         atom = (self.atom and not other.loads) or (other.atom and not self.loads)
@@ -92,7 +94,7 @@ class Made:
 
 NOTHING = Made()
 
-Way = tuple[Any, ...]  # its length, an operation, and its operands (`ways`)
+Way = tuple[Any, ...]  # its length, an operation, and its operands (`dataflow.operations`)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +162,7 @@ class Num:
     single: bool = False  # of floats: certainly of no more than 32 bits
     wholes: tuple[Num, ...] = ()  # of floats: the integers that `natural` speaks of
     unsigned: Expr | None = None  # the value of an unsigned number, where integers tell it (`unsigned`)
-    way: Way | None = None  # how it was computed, if that is known (`ways`)
+    way: Way | None = None  # how it was computed, if that is known (`dataflow.operations`)
     folded: Expr = FALSE  # where this is no machine number, but one of compile time, with which Python computes
     span: Span | None = None  # of floats: between which integers they lie
     rests: Rests = field(default=NO_RESTS, compare=False)  # the overflow checks that it rests on

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from tilecheck.frontend.made import is_real
+from tilecheck.frontend.dataflow.load_sources import is_real
 from tilecheck.frontend.values.values import Made, Num
 from tilecheck.ir.expr import Symbol
 
