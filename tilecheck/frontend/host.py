@@ -32,7 +32,7 @@ from tilecheck.frontend import (
     host_targets,
 )
 from tilecheck.frontend import host_tensors as T
-from tilecheck.frontend.executor import Arguments, Executor
+from tilecheck.frontend.execute.state import Arguments, Executor
 from tilecheck.frontend.host_changes import Changes, Events, plain, read_number
 from tilecheck.frontend.host_contents import Held
 from tilecheck.frontend.host_doubts import Header

@@ -15,7 +15,7 @@ from tilecheck.ir.expr import Expr, conjuncts
 from tilecheck.ir.host import ranks_in
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.executor import Arguments
+    from tilecheck.frontend.execute.state import Arguments
     from tilecheck.frontend.host import HostExecutor
 
 _SIZES = ("size", "shape", "sizes", "dims")

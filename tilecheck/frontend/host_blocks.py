@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import statements
-from tilecheck.frontend.expressions import evaluate
+from tilecheck.frontend.execute import statements
+from tilecheck.frontend.execute.expressions import evaluate
 from tilecheck.frontend.host_changes import unread_code_runs
 from tilecheck.frontend.host_doubts import about, parts
 from tilecheck.frontend.host_operators import compare

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_descriptors, host_shapes
 from tilecheck.frontend import host_tensors as T
-from tilecheck.frontend.expressions import call, operate, static_items
+from tilecheck.frontend.execute.expressions import call, operate, static_items
 from tilecheck.frontend.host_arguments import in_format, number, sizes, without
 from tilecheck.frontend.host_blank import blank
 from tilecheck.frontend.host_changes import read_element, read_number, read_sequence
@@ -55,7 +55,7 @@ from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.ir.host import DEFINED, NATURAL, OPAQUE, exact_quotient, host_rank, host_test
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.executor import Arguments
+    from tilecheck.frontend.execute.state import Arguments
     from tilecheck.frontend.host import HostExecutor
 
 Handler = Callable[["HostExecutor", "Arguments"], Any]

@@ -13,8 +13,8 @@ import libcst as cst
 
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import TilecheckError, UnsupportedConstruct
-from tilecheck.frontend import statements
-from tilecheck.frontend.expressions import MODULE, evaluate, static_items
+from tilecheck.frontend.execute import statements
+from tilecheck.frontend.execute.expressions import MODULE, evaluate, static_items
 from tilecheck.frontend.host_values import Config, Table
 from tilecheck.frontend.values.values import Choice, Frame, Num, Seq
 from tilecheck.ir import expr as E

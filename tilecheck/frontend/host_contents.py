@@ -22,7 +22,7 @@ from tilecheck.ir.contents import Contents, filled, permuted, ranged
 from tilecheck.ir.expr import Expr
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.executor import Arguments
+    from tilecheck.frontend.execute.state import Arguments
     from tilecheck.frontend.host import HostExecutor
 
 _WIDE = frozenset("int32 int64 int long".split())  # types that hold every index

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend.executor import Arguments
-from tilecheck.frontend.expressions import MODULE, evaluate
+from tilecheck.frontend.execute.expressions import MODULE, evaluate
+from tilecheck.frontend.execute.state import Arguments
+from tilecheck.frontend.execute.statements import call_function
 from tilecheck.frontend.host_functions import is_own
 from tilecheck.frontend.host_values import StandIn, Tensor, Unknown
 from tilecheck.frontend.modules.bindings import dotted
-from tilecheck.frontend.statements import call_function
 from tilecheck.frontend.text.syntax import walk, walk_kind
 from tilecheck.frontend.values.values import Choice, Frame, Function
 from tilecheck.ir import expr as E

@@ -16,7 +16,7 @@ from tilecheck.ir.expr import Expr
 from tilecheck.ir.host import host_extent, host_stride
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.executor import Arguments
+    from tilecheck.frontend.execute.state import Arguments
     from tilecheck.frontend.host import HostExecutor
     from tilecheck.frontend.modules.project import ModuleTable
 

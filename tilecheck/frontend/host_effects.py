@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from tilecheck.frontend.executor import Arguments
+from tilecheck.frontend.execute.state import Arguments
 from tilecheck.frontend.host_changes import (
     MUTATORS,
     anything_changed,

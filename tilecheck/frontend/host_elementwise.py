@@ -17,7 +17,7 @@ from tilecheck.ir.expr import Expr
 from tilecheck.ir.host import STRIDE, axis_of, exact_quotient, owner
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.executor import Arguments
+    from tilecheck.frontend.execute.state import Arguments
     from tilecheck.frontend.host import HostExecutor
 
 

@@ -8,8 +8,10 @@ from typing import Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import expressions, host_shapes, host_sharing
-from tilecheck.frontend.expressions import binds_nothing, evaluate
+from tilecheck.frontend import host_shapes, host_sharing
+from tilecheck.frontend.execute import expressions
+from tilecheck.frontend.execute.expressions import binds_nothing, evaluate
+from tilecheck.frontend.execute.statements import assign
 from tilecheck.frontend.host import HostExecutor, facts_of, is_nameless
 from tilecheck.frontend.host_arguments import iterable, literal
 from tilecheck.frontend.host_doubts import doubt, parts
@@ -22,7 +24,6 @@ from tilecheck.frontend.host_names import attribute_node, name, subscript
 from tilecheck.frontend.host_operators import compare, operate
 from tilecheck.frontend.host_targets import forget_named
 from tilecheck.frontend.host_values import Dims, HostShape, Members, Order, Table, Tensor, Unknown, named_in
-from tilecheck.frontend.statements import assign
 from tilecheck.frontend.text.syntax import walk_kind
 from tilecheck.frontend.values import arithmetic
 from tilecheck.frontend.values.values import (

@@ -9,9 +9,11 @@ from typing import Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import expressions, host_lists, host_reshaping, host_returns, host_shapes, host_triton
-from tilecheck.frontend.executor import Arguments
-from tilecheck.frontend.expressions import evaluate
+from tilecheck.frontend import host_lists, host_reshaping, host_returns, host_shapes, host_triton
+from tilecheck.frontend.execute import expressions
+from tilecheck.frontend.execute.expressions import evaluate
+from tilecheck.frontend.execute.state import Arguments
+from tilecheck.frontend.execute.statements import call_function
 from tilecheck.frontend.host import HostExecutor
 from tilecheck.frontend.host_arguments import iterable, sizes
 from tilecheck.frontend.host_calls import checks_contracts
@@ -49,7 +51,6 @@ from tilecheck.frontend.host_values import (
 from tilecheck.frontend.host_views import reordered
 from tilecheck.frontend.kernels.definitions import is_kernel_decorator
 from tilecheck.frontend.modules.bindings import dotted
-from tilecheck.frontend.statements import call_function
 from tilecheck.frontend.text.syntax import has_kind, walk, walk_kind
 from tilecheck.frontend.values.values import (
     Choice,

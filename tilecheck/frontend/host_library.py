@@ -22,7 +22,7 @@ from tilecheck.ir.expr import Expr
 from tilecheck.ir.host import row_major
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.executor import Arguments
+    from tilecheck.frontend.execute.state import Arguments
     from tilecheck.frontend.host import HostExecutor
 
 Handler = Callable[["HostExecutor", Tensor, "Arguments"], Any]

@@ -19,7 +19,7 @@ from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.executor import Arguments
+    from tilecheck.frontend.execute.state import Arguments
     from tilecheck.frontend.host import HostExecutor
 
 Change = tuple[Any, Any]  # the list after it, and what the method gives

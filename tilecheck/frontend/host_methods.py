@@ -48,7 +48,7 @@ from tilecheck.ir.expr import Expr, Symbol
 from tilecheck.ir.host import ARGUMENT, DEVICE, host_extent, host_rank, host_stride, host_test, is_contiguous
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.executor import Arguments
+    from tilecheck.frontend.execute.state import Arguments
     from tilecheck.frontend.host import HostExecutor
 
 # What drivers and libraries call how many processors of some kind a device has, as attribute or key.

@@ -7,8 +7,8 @@ from typing import Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import expressions
-from tilecheck.frontend.expressions import evaluate, module_name
+from tilecheck.frontend.execute import expressions
+from tilecheck.frontend.execute.expressions import evaluate, module_name
 from tilecheck.frontend.host import HostExecutor
 from tilecheck.frontend.host_changes import is_mutable, lose_objects, read_global, read_member
 from tilecheck.frontend.host_effects import stop_at_reshaping

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import expressions, host_bits, host_calls, host_shapes
+from tilecheck.frontend import host_bits, host_calls, host_shapes
+from tilecheck.frontend.execute import expressions
 from tilecheck.frontend.host_elementwise import elementwise
 from tilecheck.frontend.host_values import (
     BitLength,

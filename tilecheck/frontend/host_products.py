@@ -14,7 +14,7 @@ import libcst as cst
 
 from tilecheck.dataclass import dataclass
 from tilecheck.frontend import host_shapes
-from tilecheck.frontend.expressions import evaluate
+from tilecheck.frontend.execute.expressions import evaluate
 from tilecheck.frontend.host_operators import operate
 from tilecheck.frontend.host_targets import change
 from tilecheck.frontend.host_values import Axes, Dims, HostShape, Unknown

@@ -20,7 +20,7 @@ from tilecheck.ir.expr import Expr
 from tilecheck.ir.host import host_scalar
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.executor import Arguments
+    from tilecheck.frontend.execute.state import Arguments
     from tilecheck.frontend.host import HostExecutor
 
 _MOST_LISTED = 4096  # numbers of a display that are looked at

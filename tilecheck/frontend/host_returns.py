@@ -20,7 +20,7 @@ from tilecheck.frontend.values.values import Const, Method, Named, Num
 from tilecheck.ir import expr as E
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.executor import Arguments
+    from tilecheck.frontend.execute.state import Arguments
     from tilecheck.frontend.host import HostExecutor
 
 _TORCH = re.compile(r"torch\.(?:(?:Tensor|nn\.functional|special|linalg|_C|_C\._nn|ops\.aten)\.)?(\w+)")

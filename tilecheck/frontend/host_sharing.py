@@ -20,7 +20,7 @@ from tilecheck.frontend.values.values import Choice, Frame, Function, Method, Re
 from tilecheck.ir.sharing import wholes
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.executor import Arguments
+    from tilecheck.frontend.execute.state import Arguments
     from tilecheck.frontend.host import HostExecutor
 
 CACHED = ("functools.lru_cache", "functools.cache")  # what they decorate returns one object many times

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_lists, host_sharing, statements
-from tilecheck.frontend.executor import Arguments
-from tilecheck.frontend.expressions import evaluate, joined
+from tilecheck.frontend import host_lists, host_sharing
+from tilecheck.frontend.execute import statements
+from tilecheck.frontend.execute.expressions import evaluate, joined
+from tilecheck.frontend.execute.state import Arguments
 from tilecheck.frontend.host_blocks import run_match, run_try, run_with
 from tilecheck.frontend.host_changes import container_changed, elements_changed, item_stored, used_up
 from tilecheck.frontend.host_doubts import doubt, doubt_loop, header_of

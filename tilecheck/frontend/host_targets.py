@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_reshaping, host_shapes, host_sharing, statements
-from tilecheck.frontend.expressions import evaluate
+from tilecheck.frontend import host_reshaping, host_shapes, host_sharing
+from tilecheck.frontend.execute import statements
+from tilecheck.frontend.execute.expressions import evaluate
 from tilecheck.frontend.host_arguments import literal
 from tilecheck.frontend.host_changes import (
     MUTATORS,
@@ -28,7 +29,7 @@ from tilecheck.frontend.values.values import Choice, Const, Frame, Function, Num
 from tilecheck.ir import expr as E
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.executor import Arguments
+    from tilecheck.frontend.execute.state import Arguments
     from tilecheck.frontend.host import HostExecutor
 
 UNKNOWN_KEYWORDS = "**"  # stands for keyword arguments whose names are not known

@@ -15,8 +15,8 @@ import libcst as cst
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_tuning
-from tilecheck.frontend.executor import Arguments
-from tilecheck.frontend.expressions import MODULE, evaluate
+from tilecheck.frontend.execute.expressions import MODULE, evaluate
+from tilecheck.frontend.execute.state import Arguments
 from tilecheck.frontend.host_arguments import number
 from tilecheck.frontend.host_targets import UNKNOWN_KEYWORDS
 from tilecheck.frontend.host_values import HostShape, Starred

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend.executor import Arguments
-from tilecheck.frontend.expressions import MODULE, evaluate
+from tilecheck.frontend.execute.expressions import MODULE, evaluate
+from tilecheck.frontend.execute.state import Arguments
 from tilecheck.frontend.host_configurations import literal_of, read_configurations
 from tilecheck.frontend.host_values import WARPS, Table
 from tilecheck.frontend.kernels.definitions import TRITON_MAKERS

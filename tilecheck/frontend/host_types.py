@@ -9,7 +9,7 @@ from tilecheck.frontend.host_values import Tensor
 from tilecheck.frontend.values.values import Named
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.executor import Arguments
+    from tilecheck.frontend.execute.state import Arguments
 
 _USUAL = "?"  # behind the name of a type that a program may have set otherwise
 DEFAULT_TYPE = "torch.float32" + _USUAL

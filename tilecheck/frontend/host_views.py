@@ -24,7 +24,7 @@ from tilecheck.ir.expr import Expr
 from tilecheck.ir.host import exact_quotient, host_extent, host_rank, host_stride
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.executor import Arguments
+    from tilecheck.frontend.execute.state import Arguments
     from tilecheck.frontend.host import HostExecutor
 
 _MOST_CHUNKS = 16

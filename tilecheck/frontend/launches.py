@@ -17,7 +17,8 @@ import libcst as cst
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.checked_launches import checked_launches
-from tilecheck.frontend.expressions import evaluate
+from tilecheck.frontend.execute.expressions import evaluate
+from tilecheck.frontend.execute.statements import run_block
 from tilecheck.frontend.host import HostDialect, HostExecutor, HostStopped, HostTooLarge, Shared, parameter
 from tilecheck.frontend.host_applied import prepared_inputs
 from tilecheck.frontend.host_autograd import (
@@ -43,7 +44,6 @@ from tilecheck.frontend.launch_records import record
 from tilecheck.frontend.launch_words import may_launch
 from tilecheck.frontend.modules.bindings import Import, dotted, imports_of
 from tilecheck.frontend.modules.project import ModuleTable
-from tilecheck.frontend.statements import run_block
 from tilecheck.frontend.text.syntax import walk, walk_kind
 from tilecheck.frontend.values.values import Const, Frame, Function
 from tilecheck.ir import expr as E

@@ -18,14 +18,14 @@ import libcst as cst
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.dataflow.load_destinations import Destinations, destinations
 from tilecheck.frontend.dataflow.prefix_sums import with_moves
-from tilecheck.frontend.executor import ROUNDED, Dialect, Executor, Knowledge
+from tilecheck.frontend.execute.state import ROUNDED, Dialect, Executor, Knowledge
+from tilecheck.frontend.execute.statements import run_block
 from tilecheck.frontend.kernels.annotations import Annotation
 from tilecheck.frontend.kernels.contracts import read_contracts, tables
 from tilecheck.frontend.kernels.definitions import Definition, initial, read_parameters
 from tilecheck.frontend.kernels.fills import read_fills
 from tilecheck.frontend.modules.bindings import Import, imports_of
 from tilecheck.frontend.modules.project import ModuleTable
-from tilecheck.frontend.statements import run_block
 from tilecheck.frontend.text.syntax import walk
 from tilecheck.frontend.values.values import (
     Choice,

@@ -11,8 +11,8 @@ from tilecheck import verify_paths
 from tilecheck.frontend.constants.folding import folded
 from tilecheck.frontend.constants.python_values import plain
 from tilecheck.frontend.constants.strings import NotConstant
-from tilecheck.frontend.executor import Executor
-from tilecheck.frontend.expressions import module_name
+from tilecheck.frontend.execute.expressions import module_name
+from tilecheck.frontend.execute.state import Executor
 from tilecheck.frontend.modules.project import ModuleTable, Project
 from tilecheck.frontend.text.source import parse
 from tilecheck.frontend.triton.ops import Triton

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from itertools import product
 
-from tilecheck.frontend.accesses import redirected
+from tilecheck.frontend.execute.accesses import redirected
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.ir.kernel import Axis

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend.executor import Executor, Knowledge
+from tilecheck.frontend.execute.state import Executor, Knowledge
 from tilecheck.frontend.kernels.definitions import Definition, find_kernels
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules.project import Project

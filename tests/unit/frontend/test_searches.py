@@ -11,7 +11,7 @@ from types import CodeType
 import pytest
 
 from tilecheck import check_source
-from tilecheck.frontend import statements
+from tilecheck.frontend.execute import statements
 from tilecheck.frontend.kernels.definitions import find_kernels
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules.project import Project

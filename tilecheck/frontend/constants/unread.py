@@ -12,7 +12,7 @@ from typing import Any
 
 import libcst as cst
 
-from tilecheck.frontend.executor import Executor
+from tilecheck.frontend.execute.state import Executor
 from tilecheck.frontend.modules.bindings import Binding, Import, dotted
 from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.frontend.values.values import Num, Token

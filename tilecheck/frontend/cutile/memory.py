@@ -8,11 +8,11 @@ from typing import Any
 
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend.accesses import PLAIN, Grounds, Order, fresh_lanes, loaded, record, updated
+from tilecheck.frontend.execute.accesses import PLAIN, Grounds, Order, fresh_lanes, loaded, record, updated
+from tilecheck.frontend.execute.expressions import static_items
 from tilecheck.frontend.execute.overflow import spread
-from tilecheck.frontend.executor import Arguments, Executor
-from tilecheck.frontend.expressions import static_items
-from tilecheck.frontend.tiles import assume_where_compiled, mask_of, tile_size, tile_sizes
+from tilecheck.frontend.execute.state import Arguments, Executor
+from tilecheck.frontend.execute.tiles import assume_where_compiled, mask_of, tile_size, tile_sizes
 from tilecheck.frontend.values import arithmetic
 from tilecheck.frontend.values.values import (
     NO_RESTS,

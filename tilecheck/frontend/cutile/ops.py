@@ -13,9 +13,8 @@ from typing import Any
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.cutile import memory
-from tilecheck.frontend.executor import Arguments, Executor
-from tilecheck.frontend.expressions import call, operate, static_items
-from tilecheck.frontend.python_functions import (
+from tilecheck.frontend.execute.expressions import call, operate, static_items
+from tilecheck.frontend.execute.python_functions import (
     PYTHON,
     Handler,
     absolute,
@@ -24,7 +23,8 @@ from tilecheck.frontend.python_functions import (
     nothing,
     wait_for_launches,
 )
-from tilecheck.frontend.tiles import (
+from tilecheck.frontend.execute.state import Arguments, Executor
+from tilecheck.frontend.execute.tiles import (
     as_tuple,
     assume_where_compiled,
     bits_of,

@@ -33,8 +33,8 @@ from itertools import permutations
 from typing import Any
 
 from tilecheck.dataclass import dataclass
-from tilecheck.frontend.execute.rests import rests_of
-from tilecheck.frontend.executor import Executor
+from tilecheck.frontend.execute.overflow_dependencies import rests_of
+from tilecheck.frontend.execute.state import Executor
 from tilecheck.frontend.values.arithmetic import may_have_wrapped
 from tilecheck.frontend.values.signs import is_natural
 from tilecheck.frontend.values.values import Num

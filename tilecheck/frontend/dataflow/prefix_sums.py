@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from tilecheck.frontend.executor import Executor
+from tilecheck.frontend.execute.state import Executor
 from tilecheck.frontend.values.values import Const, Named, Num, lane
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol

@@ -10,8 +10,8 @@ import libcst as cst
 
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import SourceError, UnsupportedConstruct, shortened
-from tilecheck.frontend.executor import Executor
-from tilecheck.frontend.expressions import evaluate
+from tilecheck.frontend.execute.expressions import evaluate
+from tilecheck.frontend.execute.state import Executor
 from tilecheck.frontend.kernels.definitions import Definition, initial, kernel_pragmas, read_parameters
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.text.pragmas import PragmaKind

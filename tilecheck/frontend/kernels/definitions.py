@@ -13,7 +13,7 @@ import libcst as cst
 
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend.executor import Executor
+from tilecheck.frontend.execute.state import Executor
 from tilecheck.frontend.kernels.annotations import Annotation, read_annotation
 from tilecheck.frontend.modules.bindings import Import, dotted
 from tilecheck.frontend.modules.project import ModuleTable

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tilecheck.frontend.executor import Executor
+from tilecheck.frontend.execute.state import Executor
 from tilecheck.frontend.values import arithmetic
 from tilecheck.frontend.values.values import Num, lane
 from tilecheck.ir import expr as E

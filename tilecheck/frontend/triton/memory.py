@@ -11,11 +11,11 @@ from dataclasses import replace
 from typing import Any
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend.accesses import PLAIN, Grounds, Order, fresh_lanes, loaded, record, updated
+from tilecheck.frontend.execute.accesses import PLAIN, Grounds, Order, fresh_lanes, loaded, record, updated
+from tilecheck.frontend.execute.expressions import static_items
 from tilecheck.frontend.execute.overflow import spread
-from tilecheck.frontend.executor import Arguments, Executor
-from tilecheck.frontend.expressions import static_items
-from tilecheck.frontend.tiles import as_tuple, mask_of, tile_size
+from tilecheck.frontend.execute.state import Arguments, Executor
+from tilecheck.frontend.execute.tiles import as_tuple, mask_of, tile_size
 from tilecheck.frontend.triton.others import masked_off
 from tilecheck.frontend.triton.pointers import pointer_of
 from tilecheck.frontend.values import arithmetic

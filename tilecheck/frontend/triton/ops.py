@@ -15,13 +15,11 @@ from typing import Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend.accesses import Order
 from tilecheck.frontend.dataflow.load_sources import UNARY, by_extreme, by_fma, by_function
 from tilecheck.frontend.dataflow.operations import way_of
-from tilecheck.frontend.executor import Arguments, Executor
-from tilecheck.frontend.expressions import call, operate, static_items
-from tilecheck.frontend.modules.bindings import dotted
-from tilecheck.frontend.python_functions import (
+from tilecheck.frontend.execute.accesses import Order
+from tilecheck.frontend.execute.expressions import call, operate, static_items
+from tilecheck.frontend.execute.python_functions import (
     PYTHON,
     Handler,
     absolute,
@@ -29,7 +27,8 @@ from tilecheck.frontend.python_functions import (
     nothing,
     wait_for_launches,
 )
-from tilecheck.frontend.tiles import (
+from tilecheck.frontend.execute.state import Arguments, Executor
+from tilecheck.frontend.execute.tiles import (
     as_tuple,
     assume_where_compiled,
     cast,
@@ -46,6 +45,7 @@ from tilecheck.frontend.tiles import (
     tile_size,
     tile_sizes,
 )
+from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.triton import dtypes, extremes, memory, pointers, scans
 from tilecheck.frontend.triton.typed_zeros import typed_zero
 from tilecheck.frontend.values import arithmetic, float_ranges, signs

@@ -11,7 +11,7 @@ from typing import Any
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.dataflow.operations import way_of
-from tilecheck.frontend.executor import Executor
+from tilecheck.frontend.execute.state import Executor
 from tilecheck.frontend.values import arithmetic
 from tilecheck.frontend.values.values import START, Num, Pointer
 from tilecheck.ir import expr as E

@@ -14,9 +14,9 @@ from typing import Any
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.dataflow.prefix_sums import summed
-from tilecheck.frontend.executor import Arguments, Executor
-from tilecheck.frontend.expressions import call
-from tilecheck.frontend.tiles import as_tuple, computed, reduced, scanned
+from tilecheck.frontend.execute.expressions import call
+from tilecheck.frontend.execute.state import Arguments, Executor
+from tilecheck.frontend.execute.tiles import as_tuple, computed, reduced, scanned
 from tilecheck.frontend.values.values import NOTHING, Const, Made, Num, Seq
 from tilecheck.ir import expr as E
 

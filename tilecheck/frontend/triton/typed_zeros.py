@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecheck.frontend.executor import Executor
+from tilecheck.frontend.execute.state import Executor
 from tilecheck.frontend.values.values import Num, Token
 from tilecheck.ir import expr as E
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tilecheck.frontend.execute.overflow import coarse, spread
-from tilecheck.frontend.execute.rests import resting, rests_of
+from tilecheck.frontend.execute.overflow_dependencies import resting, rests_of
 from tilecheck.frontend.values.values import (
     BlockPointer,
     Choice,

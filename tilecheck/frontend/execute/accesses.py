@@ -12,7 +12,7 @@ from dataclasses import field, replace
 
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend.executor import Executor
+from tilecheck.frontend.execute.state import Executor
 from tilecheck.frontend.values.values import NOTHING, Array, Made, Num, Rests, Way, lane
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilecheck.frontend.executor import Executor
-from tilecheck.frontend.tiles import assume_where_compiled
+from tilecheck.frontend.execute.state import Executor
+from tilecheck.frontend.execute.tiles import assume_where_compiled
 from tilecheck.frontend.values.values import Num
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind

@@ -9,8 +9,8 @@ from typing import Any
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.dataflow.load_sources import by_cast
 from tilecheck.frontend.dataflow.operations import combined, way_of
-from tilecheck.frontend.executor import ROUNDED, Arguments, Executor
-from tilecheck.frontend.expressions import static_items
+from tilecheck.frontend.execute.expressions import static_items
+from tilecheck.frontend.execute.state import ROUNDED, Arguments, Executor
 from tilecheck.frontend.values import arithmetic, float_ranges, signs, unsigned
 from tilecheck.frontend.values.values import NOTHING, Const, Named, Num, Seq
 from tilecheck.ir import expr as E

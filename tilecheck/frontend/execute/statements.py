@@ -21,9 +21,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.dataflow.binary_search import Search, searches
 from tilecheck.frontend.dataflow.loop_reductions import gathered, keep, mark
 from tilecheck.frontend.dataflow.operations import combined, way_of
-from tilecheck.frontend.execute.rests import is_new_unknown, resting, rests_of
-from tilecheck.frontend.executor import MAX_DEPTH, Arguments, Executor, Loop, Unrolled
-from tilecheck.frontend.expressions import (
+from tilecheck.frontend.execute.expressions import (
     MAX_UNROLL,
     MODULE,
     call,
@@ -32,6 +30,8 @@ from tilecheck.frontend.expressions import (
     operate,
     static_items,
 )
+from tilecheck.frontend.execute.overflow_dependencies import is_new_unknown, resting, rests_of
+from tilecheck.frontend.execute.state import MAX_DEPTH, Arguments, Executor, Loop, Unrolled
 from tilecheck.frontend.kernels.annotations import read_annotation
 from tilecheck.frontend.modules.bindings import dotted, imports_of
 from tilecheck.frontend.values import arithmetic

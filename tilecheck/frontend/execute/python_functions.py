@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend.executor import Arguments, Executor
-from tilecheck.frontend.expressions import operate, static_items
-from tilecheck.frontend.tiles import data
+from tilecheck.frontend.execute.expressions import operate, static_items
+from tilecheck.frontend.execute.state import Arguments, Executor
+from tilecheck.frontend.execute.tiles import data
 from tilecheck.frontend.values import arithmetic
 from tilecheck.frontend.values.values import ArrayList, Const, Num, Param, Range, Seq, Shape, Token, integer
 from tilecheck.ir import expr as E

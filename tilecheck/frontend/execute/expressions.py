@@ -14,8 +14,8 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.constants.folding import folded
 from tilecheck.frontend.constants.strings import NotConstant
 from tilecheck.frontend.constants.unread import asked_of_unread, unread_constant
-from tilecheck.frontend.execute.rests import resting, rests_of
-from tilecheck.frontend.executor import Arguments, Executor
+from tilecheck.frontend.execute.overflow_dependencies import resting, rests_of
+from tilecheck.frontend.execute.state import Arguments, Executor
 from tilecheck.frontend.modules.bindings import Binding, Element, Import, dotted
 from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.frontend.modules.submodules import may_hold_submodule
@@ -160,7 +160,7 @@ def _bound(x: Executor, binding: Binding, table: ModuleTable, name: str) -> Any:
     if isinstance(binding, cst.FunctionDef):
         return Function(binding, table, None)
     if isinstance(binding, cst.ClassDef):
-        from tilecheck.frontend.classes import read_class  # the two modules need each other
+        from tilecheck.frontend.execute.classes import read_class  # the two modules need each other
 
         return read_class(x, binding, table)
     if isinstance(binding, Import):
@@ -878,7 +878,7 @@ def call(x: Executor, function: Any, args: Arguments) -> Any:
         case Function() if function.table.replaces_functions:
             raise UnsupportedConstruct("function of a module that replaces code or defaults of functions")
         case Function():
-            from tilecheck.frontend.statements import call_function  # the two modules need each other
+            from tilecheck.frontend.execute.statements import call_function  # the two modules need each other
 
             return call_function(x, function, args)
         case Named():
@@ -966,7 +966,7 @@ def _comprehension(x: Executor, node: cst.ListComp | cst.GeneratorExp, frame: Fr
         raise UnsupportedConstruct("assignment in a comprehension")
     inner = Frame(dict(frame.names), frame.parent, frame.table, frame.function, frame.returns, frame.depth)
     items = []
-    from tilecheck.frontend.statements import assign  # as above
+    from tilecheck.frontend.execute.statements import assign  # as above
 
     for item in static_items(x, evaluate(x, loop.iter, frame), "comprehension"):
         assign(x, loop.target, item, inner)

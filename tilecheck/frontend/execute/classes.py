@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend.expressions import MODULE, evaluate
+from tilecheck.frontend.execute.expressions import MODULE, evaluate
 from tilecheck.frontend.modules.mutability import Kinds, last_of
 from tilecheck.frontend.text.syntax import walk, walk_kind
 from tilecheck.frontend.values.values import (
@@ -24,7 +24,7 @@ from tilecheck.frontend.values.values import (
 )
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.executor import Executor
+    from tilecheck.frontend.execute.state import Executor
     from tilecheck.frontend.modules.project import ModuleTable
 
 # Methods after which the fields of an object are not what the class body and the call say.

@@ -18,7 +18,7 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.dataflow.load_sources import by_branch
 from tilecheck.frontend.dataflow.operations import way_of
 from tilecheck.frontend.execute.overflow import Overflow, coarse
-from tilecheck.frontend.execute.rests import is_new_unknown, resting, rests_of
+from tilecheck.frontend.execute.overflow_dependencies import is_new_unknown, resting, rests_of
 from tilecheck.frontend.modules.bindings import Import, dotted
 from tilecheck.frontend.values import arithmetic as numbers
 from tilecheck.frontend.values import float_ranges, signs
@@ -421,7 +421,7 @@ class Executor:
 
     def power_of_two(self, n: Num, *, shifts: bool) -> Num | None:
         """`1 << n`, if it `shifts`, or `2 ** n`, of a number of compile time."""
-        from tilecheck.frontend.powers import power_of_two  # lazy: it runs on top of this
+        from tilecheck.frontend.execute.powers_of_two import power_of_two  # lazy: it runs on top of this
 
         return power_of_two(self, n, shifts=shifts)
 
