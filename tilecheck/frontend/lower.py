@@ -311,7 +311,7 @@ def _with_destinations(x: Executor, definition: Definition) -> Iterator[Access]:
     overwritten = read & {a.array for a in x.accesses if a.effect is Effect.WRITE}
     known, even = Destinations(), False
     if definition.language == "triton" and overwritten:
-        from tilecheck.frontend.triton.specialised import is_specialised  # lazy, as above
+        from tilecheck.frontend.triton.specialisation import is_specialised  # lazy, as above
 
         known = destinations(definition)
         even = not x.uneven and is_specialised(definition, x.arrays)

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from tilecheck import check_source
-from tilecheck.frontend.triton.extremes import _ends
+from tilecheck.frontend.triton.extrema import _ends
 from tilecheck.frontend.values.values import lane
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol

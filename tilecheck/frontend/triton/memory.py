@@ -16,7 +16,7 @@ from tilecheck.frontend.execute.expressions import static_items
 from tilecheck.frontend.execute.overflow import spread
 from tilecheck.frontend.execute.state import Arguments, Executor
 from tilecheck.frontend.execute.tiles import as_tuple, mask_of, tile_size
-from tilecheck.frontend.triton.others import masked_off
+from tilecheck.frontend.triton.masked_loads import masked_off
 from tilecheck.frontend.triton.pointers import pointer_of
 from tilecheck.frontend.values import arithmetic
 from tilecheck.frontend.values.values import (

@@ -46,7 +46,7 @@ from tilecheck.frontend.execute.tiles import (
     tile_sizes,
 )
 from tilecheck.frontend.modules.bindings import dotted
-from tilecheck.frontend.triton import dtypes, extremes, memory, pointers, scans
+from tilecheck.frontend.triton import dtypes, extrema, memory, pointers, scans
 from tilecheck.frontend.triton.typed_zeros import typed_zero
 from tilecheck.frontend.values import arithmetic, float_ranges, signs
 from tilecheck.frontend.values.values import (
@@ -439,7 +439,7 @@ def _reduce(x: Executor, args: Arguments) -> Any:
     given = args.bind(names, "reduction")
     num = x.number_of(given["input"], "reduction")
     some = reduced(x, num, given.get("axis", Const(None)), given.get("keep_dims", Const(False)))
-    values = extremes.between(x, num, some)
+    values = extrema.between(x, num, some)
     if x.truth(given.get("return_indices", Const(False))) is E.FALSE:
         return values
     return Seq((values, place(x, num, given.get("axis", Const(None)), values.shape)))
