@@ -152,7 +152,7 @@ def exponent(sizes: Sequence[int], times: Sequence[float]) -> float:
 def main(names: Sequence[str]) -> int:
     collect_rarely()
     preload()
-    for module in ("z3", "tilecheck.frontend.launches", "tilecheck.verify.files"):
+    for module in ("z3", "tilecheck.frontend.launches.discovery", "tilecheck.verify.files"):
         importlib.import_module(module)  # before the processes are forked, as all else
 
     missed = []

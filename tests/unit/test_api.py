@@ -53,16 +53,16 @@ def test_markers_are_plain_annotations() -> None:
 def test_a_bug_in_reading_host_code_costs_its_file_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tilecheck.frontend import launches
+    from tilecheck.frontend.launches import discovery
 
-    real = launches.find_launches
+    real = discovery.find_launches
 
     def broken(table: typing.Any, uses: typing.Any) -> typing.Any:
         if table.file.endswith("bad.py"):
             raise LookupError("a bug of ours")
         return real(table, uses)
 
-    monkeypatch.setattr(launches, "find_launches", broken)
+    monkeypatch.setattr(discovery, "find_launches", broken)
     for name in ("bad.py", "good.py"):
         (tmp_path / name).write_text(KERNEL + "\n\ndef host(launch):\n    launch()\n")
     bad, good = tilecheck.verify_paths([str(tmp_path)]).kernels

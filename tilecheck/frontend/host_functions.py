@@ -9,7 +9,7 @@ from typing import Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_lists, host_reshaping, host_returns, host_shapes, host_triton
+from tilecheck.frontend import host_lists, host_reshaping, host_returns, host_shapes
 from tilecheck.frontend.execute import expressions
 from tilecheck.frontend.execute.expressions import evaluate
 from tilecheck.frontend.execute.state import Arguments
@@ -50,6 +50,7 @@ from tilecheck.frontend.host_values import (
 )
 from tilecheck.frontend.host_views import reordered
 from tilecheck.frontend.kernels.definitions import is_kernel_decorator
+from tilecheck.frontend.launches import triton_arguments
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.text.syntax import has_kind, walk, walk_kind
 from tilecheck.frontend.values.values import (
@@ -365,9 +366,9 @@ def _is_gridded(value: Any) -> bool:
 
 def _launch_on_grid(x: HostExecutor, gridded: Gridded, args: Arguments, frame: Frame) -> Any:
     """`kernel[grid](...)`. A grid may be a function of the arguments."""
-    arguments = host_triton.bound(x, gridded.kernel, args, lambda f, a: invoke(x, f, a, frame))
+    arguments = triton_arguments.bound(x, gridded.kernel, args, lambda f, a: invoke(x, f, a, frame))
     grid = gridded.grid
-    if isinstance(grid, Function | Method | Choice) and not host_triton.is_tuple(grid):
+    if isinstance(grid, Function | Method | Choice) and not triton_arguments.is_tuple(grid):
         grid = invoke(x, grid, Arguments((Table(arguments.meta),), (), args.node, args.table), frame)
     elif isinstance(grid, Unknown | Named):  # perhaps a function
         anything_changed(x, frame)

@@ -13,7 +13,7 @@ from tilecheck.errors import SourceError, UnsupportedConstruct
 from tilecheck.frontend.kernels.contracts import check_text
 from tilecheck.frontend.kernels.definitions import Definition, Given, find_kernels
 from tilecheck.frontend.kernels.trust import withdraw_trust
-from tilecheck.frontend.launches import find_launches
+from tilecheck.frontend.launches.discovery import find_launches
 from tilecheck.frontend.modules.bindings import Import
 from tilecheck.frontend.modules.project import ModuleTable, Project
 from tilecheck.frontend.text.source import check_syntax, parse

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import SourceError
-from tilecheck.frontend.launch_words import may_launch
+from tilecheck.frontend.launches.prefilter import may_launch
 from tilecheck.model import Site, Span
 from tilecheck.text import decode
 from tilecheck.uses.confirm import is_of_module
@@ -86,7 +86,9 @@ def _unread(table: ModuleTable, file: str, use: Use) -> Launch:
 def _launches_in(table: ModuleTable, uses: Sequence[Use]) -> LaunchesOf:
     if not uses and not may_launch(table.parsed.words):
         return LaunchesOf((), {})
-    from tilecheck.frontend.launches import find_launches  # lazy: few small files launch their kernels
+    from tilecheck.frontend.launches.discovery import (  # lazy: few small files launch their kernels
+        find_launches,
+    )
 
     every = find_launches(table, frozenset(use.span for use in uses))
     files = {launch.kernel_file: Path(launch.kernel_file).resolve() for launch in every if launch.kernel}

@@ -104,7 +104,7 @@ def _find(path: str, name: str) -> tuple[Definition, tuple[Launch, ...]]:
     from tilecheck.config.contracts import KernelContracts  # lazy: loads libcst
     from tilecheck.config.files import Configs  # lazy
     from tilecheck.frontend.kernels.definitions import find_kernels  # lazy
-    from tilecheck.frontend.launches import find_launches  # lazy: loads libcst
+    from tilecheck.frontend.launches.discovery import find_launches  # lazy: loads libcst
 
     table = _table(path)
     contracts = KernelContracts(Configs()).of(path)

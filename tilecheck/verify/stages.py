@@ -101,7 +101,12 @@ def preload() -> None:
 
     load_stages("cutile", "triton")
     Edges().as_networkx()
-    for name in ("frontend.text.byte_spans", "frontend.launches", "proof.launch_windows", "proof.completeness"):
+    for name in (
+        "frontend.text.byte_spans",
+        "frontend.launches.discovery",
+        "proof.launch_windows",
+        "proof.completeness",
+    ):
         importlib.import_module(f"tilecheck.{name}")  # the reading of host code, and what its launches need
     for name in (
         "reference.running",

@@ -9,7 +9,7 @@ import pytest
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.kernels.definitions import find_kernels
-from tilecheck.frontend.launches import find_launches
+from tilecheck.frontend.launches.discovery import find_launches
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules.project import ModuleTable, Project
 from tilecheck.frontend.text.source import load, parse

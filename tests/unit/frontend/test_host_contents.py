@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from tilecheck.frontend.launches import find_launches
+from tilecheck.frontend.launches.discovery import find_launches
 from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import parse
 from tilecheck.ir.contents import Contents

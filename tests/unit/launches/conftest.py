@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tilecheck.frontend.launches import find_launches
+from tilecheck.frontend.launches.discovery import find_launches
 from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import load
 from tilecheck.ir.launch import Launch

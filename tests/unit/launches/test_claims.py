@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tilecheck import verify_paths
-from tilecheck.frontend import launches
+from tilecheck.frontend.launches import discovery
 from tilecheck.model import KernelReport
 from tilecheck.verify import pipeline
 
@@ -124,9 +124,9 @@ def test_launches_of_a_file_are_read_once(tmp_path: Path, monkeypatch) -> None:
     text = "import torch\nfrom a import last_one_wins as first\nfrom b import last_one_wins as second\n"
     (tmp_path / "host.py").write_text(text + body.format("first") + body.format("second"), encoding="utf-8")
     read: list[str] = []
-    found = launches.find_launches
+    found = discovery.find_launches
     monkeypatch.setattr(
-        launches, "find_launches", lambda table, *a: (read.append(Path(table.file).name), found(table, *a))[1]
+        discovery, "find_launches", lambda table, *a: (read.append(Path(table.file).name), found(table, *a))[1]
     )
     report = pipeline.verify_paths([tmp_path.as_posix()])
     assert read == ["host.py"]

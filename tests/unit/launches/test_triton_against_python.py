@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from tests.unit.launches.test_against_python import _cases, _holds, _solutions, _values
-from tilecheck.frontend.launches import find_launches
+from tilecheck.frontend.launches.discovery import find_launches
 from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import load
 from tilecheck.ir.expr import Expr, Symbol, evaluate, symbols

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tilecheck.frontend.launches import find_launches
+from tilecheck.frontend.launches.discovery import find_launches
 from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import load
 from tilecheck.ir.expr import const, render, substitution, sym

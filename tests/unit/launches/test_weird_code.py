@@ -202,7 +202,7 @@ def test_deep_nesting(launch: Any) -> None:
 @pytest.mark.parametrize("folder", ["kernels", "fixtures"])
 def test_all_launches_of_this_repository_are_understood(folder: str) -> None:
     from tilecheck.errors import SourceError
-    from tilecheck.frontend.launches import find_launches
+    from tilecheck.frontend.launches.discovery import find_launches
     from tilecheck.frontend.modules.project import Project
     from tilecheck.frontend.text.source import load
 

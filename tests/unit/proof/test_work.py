@@ -15,7 +15,7 @@ from tilecheck.analysis.borrow import build
 from tilecheck.analysis.facts import Facts
 from tilecheck.findings.verdict import conclude
 from tilecheck.frontend.kernels.definitions import Definition, find_kernels
-from tilecheck.frontend.launches import find_launches
+from tilecheck.frontend.launches.discovery import find_launches
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules.project import ModuleTable, Project
 from tilecheck.frontend.text.source import parse

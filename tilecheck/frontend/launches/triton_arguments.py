@@ -14,13 +14,13 @@ import libcst as cst
 
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_tuning
 from tilecheck.frontend.execute.expressions import MODULE, evaluate
 from tilecheck.frontend.execute.state import Arguments
 from tilecheck.frontend.host_arguments import number
 from tilecheck.frontend.host_targets import UNKNOWN_KEYWORDS
 from tilecheck.frontend.host_values import HostShape, Starred
 from tilecheck.frontend.kernels.annotations import read_annotation
+from tilecheck.frontend.launches import tuning
 from tilecheck.frontend.values.values import Choice, Frame, Function, Method, Seq, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
@@ -64,12 +64,12 @@ def bound(x: HostExecutor, kernel: Function, args: Arguments, call: Caller) -> B
         elif name != UNKNOWN_KEYWORDS:
             options[name] = value
     constants = [name for name, param in params.items() if _is_constant(kernel, param)]
-    given.update(host_tuning.tuned(x, kernel, given, constants, call, args))
+    given.update(tuning.tuned(x, kernel, given, constants, call, args))
     whole = UNKNOWN_KEYWORDS not in dict(args.keywords)
     values = {name: _value(x, kernel, param, given, whole=whole) for name, param in params.items()}
     warps = options.get("num_warps")
     if warps is None and whole:
-        tuned = host_tuning.tuned_warps(x, kernel, given)
+        tuned = tuning.tuned_warps(x, kernel, given)
         warps = None if tuned is None else integer(tuned)
     options.update(values)
     return Bound(values, options, warps)

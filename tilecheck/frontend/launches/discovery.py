@@ -16,11 +16,9 @@ import libcst as cst
 
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend.checked_launches import checked_launches
 from tilecheck.frontend.execute.expressions import evaluate
 from tilecheck.frontend.execute.statements import run_block
 from tilecheck.frontend.host import HostDialect, HostExecutor, HostStopped, HostTooLarge, Shared, parameter
-from tilecheck.frontend.host_applied import prepared_inputs
 from tilecheck.frontend.host_autograd import (
     HostRun,
     context_of,
@@ -30,18 +28,20 @@ from tilecheck.frontend.host_autograd import (
     take_over,
 )
 from tilecheck.frontend.host_blank import with_returned
-from tilecheck.frontend.host_decorated import hands_on
 from tilecheck.frontend.host_doubts import doubt_inputs
 from tilecheck.frontend.host_effects import rebinds
 from tilecheck.frontend.host_expressions import HANDLERS
-from tilecheck.frontend.host_fields import given_fields, shared_fields
 from tilecheck.frontend.host_functions import PLAIN_DECORATORS, is_own
-from tilecheck.frontend.host_state import kept_names
 from tilecheck.frontend.host_values import LAUNCHERS, LaunchCall, Tensor, Unknown
 from tilecheck.frontend.kernels.annotations import read_annotation
 from tilecheck.frontend.kernels.definitions import is_kernel_decorator
-from tilecheck.frontend.launch_records import record
-from tilecheck.frontend.launch_words import may_launch
+from tilecheck.frontend.launches.autograd_calls import prepared_inputs
+from tilecheck.frontend.launches.decorators import hands_on
+from tilecheck.frontend.launches.fields import given_fields, shared_fields
+from tilecheck.frontend.launches.global_state import kept_names
+from tilecheck.frontend.launches.prefilter import may_launch
+from tilecheck.frontend.launches.records import record
+from tilecheck.frontend.launches.runtime_checked import checked_launches
 from tilecheck.frontend.modules.bindings import Import, dotted, imports_of
 from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.frontend.text.syntax import walk, walk_kind

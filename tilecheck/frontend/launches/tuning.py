@@ -15,11 +15,11 @@ import libcst as cst
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.execute.expressions import MODULE, evaluate
 from tilecheck.frontend.execute.state import Arguments
-from tilecheck.frontend.host_configurations import literal_of, read_configurations
 from tilecheck.frontend.host_values import WARPS, Table
 from tilecheck.frontend.kernels.definitions import TRITON_MAKERS
+from tilecheck.frontend.launches.configurations import literal_of, read_configurations
+from tilecheck.frontend.launches.pruning import only_chooses
 from tilecheck.frontend.modules.bindings import dotted
-from tilecheck.frontend.prunes import only_chooses
 from tilecheck.frontend.values.values import Const, Frame, Function, Num
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol

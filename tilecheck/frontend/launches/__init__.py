@@ -1,0 +1,1 @@
+"""Launches that host code shows: where they are, and what they pass."""
