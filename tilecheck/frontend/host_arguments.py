@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_shapes
-from tilecheck.frontend import host_tensors as T
-from tilecheck.frontend.host_values import Axes, Dims, HostShape, Tensor, Unknown
+from tilecheck.frontend.host.tensors import layout as T
+from tilecheck.frontend.host.values import Axes, Dims, HostShape, Tensor, Unknown
 from tilecheck.frontend.values.values import Choice, Const, Named, Num, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, conjuncts
@@ -16,7 +16,7 @@ from tilecheck.ir.host import ranks_in
 
 if TYPE_CHECKING:
     from tilecheck.frontend.execute.state import Arguments
-    from tilecheck.frontend.host import HostExecutor
+    from tilecheck.frontend.host.run import HostExecutor
 
 _SIZES = ("size", "shape", "sizes", "dims")
 

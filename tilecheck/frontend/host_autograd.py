@@ -15,12 +15,13 @@ import libcst as cst
 
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_elementwise, host_shapes
+from tilecheck.frontend import host_shapes
+from tilecheck.frontend.host.tensors import elementwise
+from tilecheck.frontend.host.tensors.layout import fresh_to_given
+from tilecheck.frontend.host.values import Ratio, Tensor, Unknown
 from tilecheck.frontend.host_blocks import meet
 from tilecheck.frontend.host_changes import MUTATORS, holds_mutable
 from tilecheck.frontend.host_sharing import kept
-from tilecheck.frontend.host_tensors import fresh_to_given
-from tilecheck.frontend.host_values import Ratio, Tensor, Unknown
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.text.syntax import walk, walk_kind
 from tilecheck.frontend.values.values import Choice, Const, Frame, Num, Seq
@@ -28,7 +29,7 @@ from tilecheck.ir import expr as E
 from tilecheck.ir.host import host_stride, owners
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.host import HostExecutor
+    from tilecheck.frontend.host.run import HostExecutor
     from tilecheck.frontend.modules.project import ModuleTable
     from tilecheck.ir.launch import Launch
 
@@ -277,7 +278,7 @@ def _shape(x: HostExecutor, result: Any) -> Any:
         case Choice():
             return Choice(result.cond, _shape(x, result.first), _shape(x, result.second))
         case Tensor() | Unknown():
-            return host_shapes.shape_of_parts(host_elementwise.parts_of(x, x.tensor(result)))
+            return host_shapes.shape_of_parts(elementwise.parts_of(x, x.tensor(result)))
         case Num() | Ratio():
             # It has the shape of its only operand. If that is a number, there is no gradient.
             names = _made_of(result)

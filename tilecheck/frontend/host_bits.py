@@ -15,7 +15,7 @@ from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.ir.host import DEFINED
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.host import HostExecutor
+    from tilecheck.frontend.host.run import HostExecutor
 
 _BITS = 63  # of sizes: a number whose highest bit is copied so far down is all ones below it
 

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tilecheck.frontend.host.values import Table, Tensor
 from tilecheck.frontend.host_changes import plain
-from tilecheck.frontend.host_values import Table, Tensor
 from tilecheck.frontend.values.values import Choice, Record, Seq
 from tilecheck.ir.launch import HostTensor, Launch
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.host import HostExecutor
+    from tilecheck.frontend.host.run import HostExecutor
 
 
 def blank(handler: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,19 +10,19 @@ import libcst as cst
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.execute import statements
 from tilecheck.frontend.execute.expressions import evaluate
+from tilecheck.frontend.host.values import Unknown
 from tilecheck.frontend.host_changes import unread_code_runs
 from tilecheck.frontend.host_doubts import about, parts
 from tilecheck.frontend.host_operators import compare
 from tilecheck.frontend.host_sharing import unread_of
 from tilecheck.frontend.host_targets import assigned, forget
-from tilecheck.frontend.host_values import Unknown
 from tilecheck.frontend.modules.bindings import Import, dotted
 from tilecheck.frontend.text.syntax import has_kind, walk
 from tilecheck.frontend.values.values import Frame, Named
 from tilecheck.ir import expr as E
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.host import HostExecutor
+    from tilecheck.frontend.host.run import HostExecutor
 
 # Modules, and names of others, whose context managers swallow no exceptions.
 _PASSING = ("torch", "triton", "nvtx", "warnings", "threading", "tempfile")

@@ -7,20 +7,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_descriptors, host_shapes
-from tilecheck.frontend import host_tensors as T
+from tilecheck.frontend import host_shapes
 from tilecheck.frontend.execute.expressions import call, operate, static_items
-from tilecheck.frontend.host_arguments import in_format, number, sizes, without
-from tilecheck.frontend.host_blank import blank
-from tilecheck.frontend.host_changes import read_element, read_number, read_sequence
-from tilecheck.frontend.host_effects import calls_nothing
-from tilecheck.frontend.host_iterators import is_used_at_once
-from tilecheck.frontend.host_library import FUNCTIONS, OPERATIONS, of_sizes, only_size, operation
-from tilecheck.frontend.host_methods import DEVICE_COUNTS, allocated, device_count, product
-from tilecheck.frontend.host_results import RESULTS, display, random_order
-from tilecheck.frontend.host_sharing import unread_of
-from tilecheck.frontend.host_types import DEFAULT_TYPE, full_type
-from tilecheck.frontend.host_values import (
+from tilecheck.frontend.host.tensors import descriptors as host_descriptors
+from tilecheck.frontend.host.tensors import layout as T
+from tilecheck.frontend.host.tensors.dtypes import DEFAULT_TYPE, full_type
+from tilecheck.frontend.host.tensors.index_results import RESULTS, display, random_order
+from tilecheck.frontend.host.tensors.library import FUNCTIONS, OPERATIONS, of_sizes, only_size, operation
+from tilecheck.frontend.host.tensors.methods import DEVICE_COUNTS, allocated, device_count, product
+from tilecheck.frontend.host.values import (
     WARPS,
     BitLength,
     Config,
@@ -37,6 +32,12 @@ from tilecheck.frontend.host_values import (
     Unknown,
     Updated,
 )
+from tilecheck.frontend.host_arguments import in_format, number, sizes, without
+from tilecheck.frontend.host_blank import blank
+from tilecheck.frontend.host_changes import read_element, read_number, read_sequence
+from tilecheck.frontend.host_effects import calls_nothing
+from tilecheck.frontend.host_iterators import is_used_at_once
+from tilecheck.frontend.host_sharing import unread_of
 from tilecheck.frontend.values import arithmetic as numbers
 from tilecheck.frontend.values.values import (
     Choice,
@@ -56,7 +57,7 @@ from tilecheck.ir.host import DEFINED, NATURAL, OPAQUE, exact_quotient, host_ran
 
 if TYPE_CHECKING:
     from tilecheck.frontend.execute.state import Arguments
-    from tilecheck.frontend.host import HostExecutor
+    from tilecheck.frontend.host.run import HostExecutor
 
 Handler = Callable[["HostExecutor", "Arguments"], Any]
 _TORCH = ("torch", "torch.nn.functional")

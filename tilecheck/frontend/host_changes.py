@@ -27,15 +27,15 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.dataclass import dataclass
+from tilecheck.frontend.host.values import Config, Dims, Order, Table, Tensor, Unknown
 from tilecheck.frontend.host_contents import forget_shared, forget_tensor
 from tilecheck.frontend.host_sharing import given_back, unread_of
-from tilecheck.frontend.host_values import Config, Dims, Order, Table, Tensor, Unknown
 from tilecheck.frontend.text.syntax import walk_kind
 from tilecheck.frontend.values.values import Choice, Frame, Function, Method, Named, Record, Seq
 from tilecheck.ir.sharing import is_under
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.host import HostExecutor
+    from tilecheck.frontend.host.run import HostExecutor
 
 _AGAIN = re.compile(r" \(\d+\)")  # tells values of one text apart
 _SIZES = re.compile(r"\.(?:shape|size\(\)|strides?)\b[^.]*$")

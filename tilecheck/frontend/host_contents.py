@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_tensors as T
-from tilecheck.frontend.host_results import RESULTS, elements, listed, random_integers
-from tilecheck.frontend.host_values import Device, Pair, Tensor
+from tilecheck.frontend.host.tensors import layout as T
+from tilecheck.frontend.host.tensors.index_results import RESULTS, elements, listed, random_integers
+from tilecheck.frontend.host.values import Device, Pair, Tensor
 from tilecheck.frontend.values.values import Const, Method, Named, Num, Param, Seq, Token, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.contents import Contents, filled, permuted, ranged
@@ -23,7 +23,7 @@ from tilecheck.ir.expr import Expr
 
 if TYPE_CHECKING:
     from tilecheck.frontend.execute.state import Arguments
-    from tilecheck.frontend.host import HostExecutor
+    from tilecheck.frontend.host.run import HostExecutor
 
 _WIDE = frozenset("int32 int64 int long".split())  # types that hold every index
 _LARGEST = 127  # what every type of integer holds
@@ -138,7 +138,7 @@ def _is_harmless(value: Any) -> bool:
 
 
 def _facts(x: HostExecutor) -> frozenset[Expr]:
-    from tilecheck.frontend.host import facts_of  # that module needs this one
+    from tilecheck.frontend.host.run import facts_of  # that module needs this one
 
     return frozenset(facts_of(x.guard))
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.dataclass import dataclass
-from tilecheck.frontend.host_values import (
+from tilecheck.frontend.host.values import (
     Axes,
     Dims,
     HostShape,
@@ -32,7 +32,7 @@ from tilecheck.ir.expr import Expr
 from tilecheck.ir.host import owners
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.host import HostExecutor
+    from tilecheck.frontend.host.run import HostExecutor
 
 # Calls that turn no sizes away, by their last name: they report, wait, or hold what they are given.
 _HARMLESS = frozenset(

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.frontend.execute.state import Arguments
+from tilecheck.frontend.host.tensors.methods import FOLLOWED, RESHAPING
+from tilecheck.frontend.host.values import Dims, HostShape, Table, Tensor, Unknown, named_in
 from tilecheck.frontend.host_changes import (
     MUTATORS,
     anything_changed,
@@ -23,15 +25,13 @@ from tilecheck.frontend.host_changes import (
     used_up,
 )
 from tilecheck.frontend.host_contents import after_call, after_filling
-from tilecheck.frontend.host_methods import FOLLOWED, RESHAPING
-from tilecheck.frontend.host_values import Dims, HostShape, Table, Tensor, Unknown, named_in
 from tilecheck.frontend.kernels.definitions import is_kernel_decorator
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.text.syntax import has_kind, walk_kind
 from tilecheck.frontend.values.values import Const, Frame, Function, Method, Named, Num, Seq, Token
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.host import HostExecutor
+    from tilecheck.frontend.host.run import HostExecutor
     from tilecheck.frontend.modules.project import ModuleTable
 
 # Libraries whose functions change no list, dictionary or object that they are given, but elements of tensors.

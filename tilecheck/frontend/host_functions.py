@@ -9,32 +9,16 @@ from typing import Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_lists, host_reshaping, host_returns, host_shapes
+from tilecheck.frontend import host_lists, host_returns, host_shapes
 from tilecheck.frontend.execute import expressions
 from tilecheck.frontend.execute.expressions import evaluate
 from tilecheck.frontend.execute.state import Arguments
 from tilecheck.frontend.execute.statements import call_function
-from tilecheck.frontend.host import HostExecutor
-from tilecheck.frontend.host_arguments import iterable, sizes
-from tilecheck.frontend.host_calls import checks_contracts
-from tilecheck.frontend.host_changes import MUTATORS, anything_changed, elements_changed, read_once, used_up
-from tilecheck.frontend.host_doubts import doubt
-from tilecheck.frontend.host_effects import (
-    OF_CONTEXTS,
-    forget_effects,
-    read_effects,
-    stop_at_reshaping,
-    unread_effects,
-)
-from tilecheck.frontend.host_methods import RESHAPING
-from tilecheck.frontend.host_names import attribute, used
-from tilecheck.frontend.host_sharing import CACHED, given_back, hand_on, hand_on_named, kept, storages_in
-from tilecheck.frontend.host_targets import (
-    UNKNOWN_KEYWORDS,
-    forget_attributes,
-    kept_attribute,
-)
-from tilecheck.frontend.host_values import (
+from tilecheck.frontend.host.run import HostExecutor
+from tilecheck.frontend.host.tensors import reshaping
+from tilecheck.frontend.host.tensors.methods import RESHAPING
+from tilecheck.frontend.host.tensors.views import reordered
+from tilecheck.frontend.host.values import (
     GUARDED_LAUNCHER,
     LAUNCHERS,
     Device,
@@ -48,7 +32,24 @@ from tilecheck.frontend.host_values import (
     Tensor,
     Unknown,
 )
-from tilecheck.frontend.host_views import reordered
+from tilecheck.frontend.host_arguments import iterable, sizes
+from tilecheck.frontend.host_calls import checks_contracts
+from tilecheck.frontend.host_changes import MUTATORS, anything_changed, elements_changed, read_once, used_up
+from tilecheck.frontend.host_doubts import doubt
+from tilecheck.frontend.host_effects import (
+    OF_CONTEXTS,
+    forget_effects,
+    read_effects,
+    stop_at_reshaping,
+    unread_effects,
+)
+from tilecheck.frontend.host_names import attribute, used
+from tilecheck.frontend.host_sharing import CACHED, given_back, hand_on, hand_on_named, kept, storages_in
+from tilecheck.frontend.host_targets import (
+    UNKNOWN_KEYWORDS,
+    forget_attributes,
+    kept_attribute,
+)
 from tilecheck.frontend.kernels.definitions import is_kernel_decorator
 from tilecheck.frontend.launches import triton_arguments
 from tilecheck.frontend.modules.bindings import dotted
@@ -100,7 +101,7 @@ PLAIN_DECORATORS = frozenset(
 def call(x: HostExecutor, node: cst.Call, frame: Frame) -> Any:
     match node.func:
         case cst.Attribute(value=owner, attr=cst.Name(name)) if name in RESHAPING:
-            if host_reshaping.can_follow(x, node, owner, frame):
+            if reshaping.can_follow(x, node, owner, frame):
                 return _reshaped(x, node, owner, frame)
     stop_at_reshaping(x, node)
     stop_at_reshaping(x, node.func)
@@ -143,7 +144,7 @@ def _reshaped(x: HostExecutor, node: cst.Call, owner: cst.BaseExpression, frame:
     resized = isinstance(node.func, cst.Attribute) and node.func.attr.value == "resize_"  # in its own memory
     others = tuple(v for v in given if isinstance(v, Tensor | Unknown) and not resized)
     hand_on(x, *others)
-    return host_reshaping.changed(x, value, others, frame, _sizes(x, args) if resized else None)
+    return reshaping.changed(x, value, others, frame, _sizes(x, args) if resized else None)
 
 
 def _sizes(x: HostExecutor, args: Arguments | None) -> host_shapes.Parts | None:

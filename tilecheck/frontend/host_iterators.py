@@ -15,7 +15,7 @@ from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.text.syntax import names_touched, walk_kind
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.host import HostExecutor
+    from tilecheck.frontend.host.run import HostExecutor
     from tilecheck.frontend.modules.project import ModuleTable
     from tilecheck.frontend.values.values import Frame
 

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_shapes
+from tilecheck.frontend.host.values import Dims, Unknown
 from tilecheck.frontend.host_arguments import number
 from tilecheck.frontend.host_targets import change
-from tilecheck.frontend.host_values import Dims, Unknown
 from tilecheck.frontend.values.values import Const, Frame, Num, Seq
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
 
 if TYPE_CHECKING:
     from tilecheck.frontend.execute.state import Arguments
-    from tilecheck.frontend.host import HostExecutor
+    from tilecheck.frontend.host.run import HostExecutor
 
 Change = tuple[Any, Any]  # the list after it, and what the method gives
 METHODS = frozenset({"append", "insert", "pop", "extend"})

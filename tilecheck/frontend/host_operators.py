@@ -10,8 +10,8 @@ import libcst as cst
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_bits, host_calls, host_shapes
 from tilecheck.frontend.execute import expressions
-from tilecheck.frontend.host_elementwise import elementwise
-from tilecheck.frontend.host_values import (
+from tilecheck.frontend.host.tensors.elementwise import elementwise
+from tilecheck.frontend.host.values import (
     BitLength,
     Device,
     Dims,
@@ -39,7 +39,7 @@ from tilecheck.ir.host import (
 )
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.host import HostExecutor
+    from tilecheck.frontend.host.run import HostExecutor
 
 
 def operate(x: HostExecutor, op: str, a: Any, b: Any) -> Any:

@@ -15,9 +15,9 @@ import libcst as cst
 from tilecheck.dataclass import dataclass
 from tilecheck.frontend import host_shapes
 from tilecheck.frontend.execute.expressions import evaluate
+from tilecheck.frontend.host.values import Axes, Dims, HostShape, Unknown
 from tilecheck.frontend.host_operators import operate
 from tilecheck.frontend.host_targets import change
-from tilecheck.frontend.host_values import Axes, Dims, HostShape, Unknown
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.values.values import Frame, Num, Range, Seq
 from tilecheck.ir import expr as E
@@ -25,7 +25,7 @@ from tilecheck.ir.expr import Expr
 from tilecheck.ir.host import host_numel, host_rank
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.host import HostExecutor
+    from tilecheck.frontend.host.run import HostExecutor
 
 
 @dataclass(frozen=True, slots=True)

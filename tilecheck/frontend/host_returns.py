@@ -10,18 +10,18 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tilecheck.frontend import host_tensors as T
+from tilecheck.frontend.host.tensors import layout as T
+from tilecheck.frontend.host.tensors.library import FUNCTIONS, OPERATIONS
+from tilecheck.frontend.host.tensors.methods import FOLLOWED
+from tilecheck.frontend.host.values import Tensor, Unknown
 from tilecheck.frontend.host_calls import meaning
 from tilecheck.frontend.host_effects import IN_PLACE
-from tilecheck.frontend.host_library import FUNCTIONS, OPERATIONS
-from tilecheck.frontend.host_methods import FOLLOWED
-from tilecheck.frontend.host_values import Tensor, Unknown
 from tilecheck.frontend.values.values import Const, Method, Named, Num
 from tilecheck.ir import expr as E
 
 if TYPE_CHECKING:
     from tilecheck.frontend.execute.state import Arguments
-    from tilecheck.frontend.host import HostExecutor
+    from tilecheck.frontend.host.run import HostExecutor
 
 _TORCH = re.compile(r"torch\.(?:(?:Tensor|nn\.functional|special|linalg|_C|_C\._nn|ops\.aten)\.)?(\w+)")
 _NUMPY = re.compile(r"(?:numpy|cupy)\.(\w+)")

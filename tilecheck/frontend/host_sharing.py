@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend.host_values import Pair, Pieces, Split, Table, Tensor, Unknown, named_in
+from tilecheck.frontend.host.values import Pair, Pieces, Split, Table, Tensor, Unknown, named_in
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.text.syntax import walk_kind
 from tilecheck.frontend.values.values import Choice, Frame, Function, Method, Record, Seq
@@ -21,7 +21,7 @@ from tilecheck.ir.sharing import wholes
 
 if TYPE_CHECKING:
     from tilecheck.frontend.execute.state import Arguments
-    from tilecheck.frontend.host import HostExecutor
+    from tilecheck.frontend.host.run import HostExecutor
 
 CACHED = ("functools.lru_cache", "functools.cache")  # what they decorate returns one object many times
 

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_reshaping, host_shapes, host_sharing
+from tilecheck.frontend import host_shapes, host_sharing
 from tilecheck.frontend.execute import statements
 from tilecheck.frontend.execute.expressions import evaluate
+from tilecheck.frontend.host.tensors import reshaping
+from tilecheck.frontend.host.values import Dims, HostShape, Starred, Table, Tensor, Unknown
 from tilecheck.frontend.host_arguments import literal
 from tilecheck.frontend.host_changes import (
     MUTATORS,
@@ -22,7 +24,6 @@ from tilecheck.frontend.host_changes import (
     used_up,
 )
 from tilecheck.frontend.host_effects import forget_effects
-from tilecheck.frontend.host_values import Dims, HostShape, Starred, Table, Tensor, Unknown
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.text.syntax import has_kind, names_touched, walk_kind
 from tilecheck.frontend.values.values import Choice, Const, Frame, Function, Num, Poison, Record, Seq
@@ -30,7 +31,7 @@ from tilecheck.ir import expr as E
 
 if TYPE_CHECKING:
     from tilecheck.frontend.execute.state import Arguments
-    from tilecheck.frontend.host import HostExecutor
+    from tilecheck.frontend.host.run import HostExecutor
 
 UNKNOWN_KEYWORDS = "**"  # stands for keyword arguments whose names are not known
 
@@ -212,10 +213,10 @@ def _of_length(x: HostExecutor, value: Any, target: cst.Tuple | cst.List) -> Any
 def _assign_attribute(x: HostExecutor, target: cst.Attribute, value: Any, frame: Frame) -> None:
     of_context = x.context != "" and dotted(target.value) == x.context  # no tensor
     if target.attr.value in ("data", "shape", "strides") and not of_context:
-        if not host_reshaping.can_follow(x, target, target.value, frame):
+        if not reshaping.can_follow(x, target, target.value, frame):
             x.stop(f"`.{target.attr.value}` of a tensor is assigned")
         host_sharing.hand_on(x, value)
-        host_reshaping.changed(x, evaluate(x, target.value, frame), (value,), frame)
+        reshaping.changed(x, evaluate(x, target.value, frame), (value,), frame)
         return
     host_sharing.hand_on(x, value)
     holder = evaluate(x, target.value, frame)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 
-from tilecheck.frontend.host import facts_of, join_paths
+from tilecheck.frontend.host.run import facts_of, join_paths
 from tilecheck.ir.expr import (
     Expr,
     Kind,

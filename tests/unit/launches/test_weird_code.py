@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tilecheck.frontend.host import HostExecutor
+from tilecheck.frontend.host.run import HostExecutor
 
 STATEMENTS = [
     "x, y = y, x",
@@ -161,7 +161,7 @@ def test_recursion_ends(launches: Any) -> None:
 
 
 def test_a_long_function_is_a_problem_not_a_hang(launch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tilecheck.frontend.host.HOST_STEPS", 300)
+    monkeypatch.setattr("tilecheck.frontend.host.run.HOST_STEPS", 300)
     lines = "\n".join(f"    n = n + unread({k})" for k in range(100))
     found = launch(f"def host(x, n):\n{lines}\n    ct.launch(None, (n,), fill, (x,))")
     assert found.problem == "`host` is too large to follow"

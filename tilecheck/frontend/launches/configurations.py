@@ -15,12 +15,12 @@ from tilecheck.dataclass import dataclass
 from tilecheck.errors import TilecheckError, UnsupportedConstruct
 from tilecheck.frontend.execute import statements
 from tilecheck.frontend.execute.expressions import MODULE, evaluate, static_items
-from tilecheck.frontend.host_values import Config, Table
+from tilecheck.frontend.host.values import Config, Table
 from tilecheck.frontend.values.values import Choice, Frame, Num, Seq
 from tilecheck.ir import expr as E
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.host import HostExecutor
+    from tilecheck.frontend.host.run import HostExecutor
 
 _MOST = 128  # different configurations
 _MOST_MADE = 4000  # that a comprehension makes, equal ones included

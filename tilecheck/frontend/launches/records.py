@@ -15,13 +15,13 @@ import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_sharing
-from tilecheck.frontend import host_tensors as T
-from tilecheck.frontend.host import facts_of
+from tilecheck.frontend.host.run import facts_of
+from tilecheck.frontend.host.tensors import layout as T
+from tilecheck.frontend.host.values import BitLength, FloatParam, LaunchCall, Tensor, Unknown, Updated
 from tilecheck.frontend.host_blank import is_blank
 from tilecheck.frontend.host_changes import plain
 from tilecheck.frontend.host_contents import contents_of
 from tilecheck.frontend.host_shapes import divided_out, meant, of_rank
-from tilecheck.frontend.host_values import BitLength, FloatParam, LaunchCall, Tensor, Unknown, Updated
 from tilecheck.frontend.kernels.annotations import Annotation, read_annotation
 from tilecheck.frontend.values.values import Choice, Const, Frame, Function, Named, Num, Seq, Token
 from tilecheck.ir import expr as E
@@ -44,7 +44,7 @@ from tilecheck.ir.launch import FLOAT, HostList, HostTensor, HostValue, Launch
 from tilecheck.ir.launch_ranks import launch_expressions, map_launch, with_known_ranks
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.host import HostExecutor
+    from tilecheck.frontend.host.run import HostExecutor
     from tilecheck.frontend.modules.project import ModuleTable
 
 _MOST_WAYS = 4  # in which one launch is seen

@@ -15,7 +15,7 @@ import libcst as cst
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.execute.expressions import MODULE, evaluate
 from tilecheck.frontend.execute.state import Arguments
-from tilecheck.frontend.host_values import WARPS, Table
+from tilecheck.frontend.host.values import WARPS, Table
 from tilecheck.frontend.kernels.definitions import TRITON_MAKERS
 from tilecheck.frontend.launches.configurations import literal_of, read_configurations
 from tilecheck.frontend.launches.pruning import only_chooses
@@ -26,7 +26,7 @@ from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.ir.host import DEFINED, OPAQUE
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.host import HostExecutor
+    from tilecheck.frontend.host.run import HostExecutor
 
 _AUTOTUNE = ("triton.autotune", "triton.runtime.autotuner.autotune", "triton.runtime.autotune")
 _HEURISTICS = ("triton.heuristics", "triton.runtime.autotuner.heuristics", "triton.runtime.heuristics")

@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.frontend import host_doubts, host_shapes
-from tilecheck.frontend import host_tensors as T
+from tilecheck.frontend.host.tensors import layout as T
+from tilecheck.frontend.host.tensors.elementwise import broadcast, computed, joined, parts_of, same, shape_of
+from tilecheck.frontend.host.values import Axes, Dims, HostShape, Pair, Tensor, Unknown
 from tilecheck.frontend.host_arguments import unsupported
-from tilecheck.frontend.host_elementwise import broadcast, computed, joined, parts_of, same, shape_of
-from tilecheck.frontend.host_values import Axes, Dims, HostShape, Pair, Tensor, Unknown
 from tilecheck.frontend.values.values import Choice, Const, Num, Seq, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
@@ -23,7 +23,7 @@ from tilecheck.ir.host import row_major
 
 if TYPE_CHECKING:
     from tilecheck.frontend.execute.state import Arguments
-    from tilecheck.frontend.host import HostExecutor
+    from tilecheck.frontend.host.run import HostExecutor
 
 Handler = Callable[["HostExecutor", Tensor, "Arguments"], Any]
 

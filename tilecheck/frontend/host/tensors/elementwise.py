@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_shapes
-from tilecheck.frontend import host_tensors as T
+from tilecheck.frontend.host.tensors import layout as T
+from tilecheck.frontend.host.values import HostShape, Ratio, Tensor, Unknown
 from tilecheck.frontend.host_arguments import unsupported
-from tilecheck.frontend.host_values import HostShape, Ratio, Tensor, Unknown
 from tilecheck.frontend.values.values import Const, Named, Num, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
@@ -18,7 +18,7 @@ from tilecheck.ir.host import STRIDE, axis_of, exact_quotient, owner
 
 if TYPE_CHECKING:
     from tilecheck.frontend.execute.state import Arguments
-    from tilecheck.frontend.host import HostExecutor
+    from tilecheck.frontend.host.run import HostExecutor
 
 
 def computed(x: HostExecutor, parts: host_shapes.Parts, *, contiguous: bool = True) -> Tensor:

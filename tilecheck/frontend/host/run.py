@@ -24,19 +24,15 @@ from tilecheck.frontend import (
     host_changes,
     host_doubts,
     host_effects,
-    host_methods,
     host_shapes,
     host_sharing,
     host_statements,
-    host_subscripts,
     host_targets,
 )
-from tilecheck.frontend import host_tensors as T
 from tilecheck.frontend.execute.state import Arguments, Executor
-from tilecheck.frontend.host_changes import Changes, Events, plain, read_number
-from tilecheck.frontend.host_contents import Held
-from tilecheck.frontend.host_doubts import Header
-from tilecheck.frontend.host_values import (
+from tilecheck.frontend.host.tensors import layout as T
+from tilecheck.frontend.host.tensors import methods, subscripts
+from tilecheck.frontend.host.values import (
     Axes,
     BitLength,
     Device,
@@ -48,6 +44,9 @@ from tilecheck.frontend.host_values import (
     Unknown,
     Updated,
 )
+from tilecheck.frontend.host_changes import Changes, Events, plain, read_number
+from tilecheck.frontend.host_contents import Held
+from tilecheck.frontend.host_doubts import Header
 from tilecheck.frontend.kernels.definitions import find_kernels
 from tilecheck.frontend.values import arithmetic
 from tilecheck.frontend.values.values import (
@@ -79,8 +78,8 @@ from tilecheck.ir.host import (
 )
 
 if TYPE_CHECKING:
+    from tilecheck.frontend.host.tensors.reshaping import Supposed
     from tilecheck.frontend.host_autograd import HostRun
-    from tilecheck.frontend.host_reshaping import Supposed
     from tilecheck.frontend.modules.project import ModuleTable
 
 HOST_STEPS = 30_000
@@ -672,16 +671,16 @@ class HostDialect:
 
     def method(self, x: Executor, value: Any, name: str, args: Arguments) -> Any:
         host = _host(x)
-        found = host.as_one_copy(host_methods.method(host, value, name, args))
+        found = host.as_one_copy(methods.method(host, value, name, args))
         return host.with_layout(found, _named(value, f".{name}()"))
 
     def attribute(self, x: Executor, value: Any, name: str) -> Any:
         host = _host(x)
-        return host.with_layout(host_methods.attribute(host, value, name), _named(value, f".{name}"))
+        return host.with_layout(methods.attribute(host, value, name), _named(value, f".{name}"))
 
     def subscript(self, x: Executor, value: Any, index: Any) -> Any:
         host = _host(x)
-        return host.with_layout(host_subscripts.subscript(host, value, index), _named(value, "[...]"))
+        return host.with_layout(subscripts.subscript(host, value, index), _named(value, "[...]"))
 
     def param(self, x: Executor, name: str) -> Num:
         return x.number_of(Unknown(name), "argument")

@@ -8,17 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_shapes
-from tilecheck.frontend import host_tensors as T
-from tilecheck.frontend.host_arguments import in_format, literal, number, one_axis, sizes, unsupported
-from tilecheck.frontend.host_blank import blank
-from tilecheck.frontend.host_changes import read_attribute, read_item
-from tilecheck.frontend.host_contents import cast
-from tilecheck.frontend.host_doubts import parts
-from tilecheck.frontend.host_library import OF_UNKNOWN, OPERATIONS, operation
-from tilecheck.frontend.host_results import OF_ANY, RESULTS
-from tilecheck.frontend.host_sharing import given_back, unread_of
-from tilecheck.frontend.host_types import keeps_type, other_type
-from tilecheck.frontend.host_values import (
+from tilecheck.frontend.host.tensors import layout as T
+from tilecheck.frontend.host.tensors.dtypes import keeps_type, other_type
+from tilecheck.frontend.host.tensors.index_results import OF_ANY, RESULTS
+from tilecheck.frontend.host.tensors.library import OF_UNKNOWN, OPERATIONS, operation
+from tilecheck.frontend.host.tensors.views import (
+    SIZE,
+    STRIDE,
+    VIEWS,
+    along,
+    of_all,
+    reordered,
+    reversed_axes,
+    split_pieces,
+    transposed,
+)
+from tilecheck.frontend.host.values import (
     Axes,
     BitLength,
     Device,
@@ -31,17 +36,12 @@ from tilecheck.frontend.host_values import (
     Tensor,
     Unknown,
 )
-from tilecheck.frontend.host_views import (
-    SIZE,
-    STRIDE,
-    VIEWS,
-    along,
-    of_all,
-    reordered,
-    reversed_axes,
-    split_pieces,
-    transposed,
-)
+from tilecheck.frontend.host_arguments import in_format, literal, number, one_axis, sizes, unsupported
+from tilecheck.frontend.host_blank import blank
+from tilecheck.frontend.host_changes import read_attribute, read_item
+from tilecheck.frontend.host_contents import cast
+from tilecheck.frontend.host_doubts import parts
+from tilecheck.frontend.host_sharing import given_back, unread_of
 from tilecheck.frontend.values.values import Const, Named, Num, Seq, Token, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Symbol
@@ -49,7 +49,7 @@ from tilecheck.ir.host import ARGUMENT, DEVICE, host_extent, host_rank, host_str
 
 if TYPE_CHECKING:
     from tilecheck.frontend.execute.state import Arguments
-    from tilecheck.frontend.host import HostExecutor
+    from tilecheck.frontend.host.run import HostExecutor
 
 # What drivers and libraries call how many processors of some kind a device has, as attribute or key.
 DEVICE_COUNTS = {
@@ -353,7 +353,7 @@ def _stride(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
 
 def _size_after(x: HostExecutor, t: Tensor, axis: int) -> Num:
     """The stride of a contiguous tensor of unknown rank: as many elements as the axes after it have."""
-    from tilecheck.frontend.host_subscripts import subscript  # the two modules need each other
+    from tilecheck.frontend.host.tensors.subscripts import subscript  # the two modules need each other
 
     if axis < 0:
         return number(E.mul(E.ONE, *(E.sym(host_extent(t.shape_of, k)) for k in range(axis + 1, 0))))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_tensors as T
-from tilecheck.frontend.host_values import HostShape, Tensor
+from tilecheck.frontend.host.tensors import layout as T
+from tilecheck.frontend.host.values import HostShape, Tensor
 from tilecheck.frontend.values.values import Seq
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
@@ -17,7 +17,7 @@ from tilecheck.ir.host import host_extent, host_stride
 
 if TYPE_CHECKING:
     from tilecheck.frontend.execute.state import Arguments
-    from tilecheck.frontend.host import HostExecutor
+    from tilecheck.frontend.host.run import HostExecutor
     from tilecheck.frontend.modules.project import ModuleTable
 
 CLASS = "triton.tools.tensor_descriptor.TensorDescriptor"

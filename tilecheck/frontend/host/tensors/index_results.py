@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_tensors as T
-from tilecheck.frontend.host_values import Tensor
+from tilecheck.frontend.host.tensors import layout as T
+from tilecheck.frontend.host.values import Tensor
 from tilecheck.frontend.values.values import Const, Num, Seq
 from tilecheck.ir import expr as E
 from tilecheck.ir.contents import Contents, permuted, ranged
@@ -21,7 +21,7 @@ from tilecheck.ir.host import host_scalar
 
 if TYPE_CHECKING:
     from tilecheck.frontend.execute.state import Arguments
-    from tilecheck.frontend.host import HostExecutor
+    from tilecheck.frontend.host.run import HostExecutor
 
 _MOST_LISTED = 4096  # numbers of a display that are looked at
 

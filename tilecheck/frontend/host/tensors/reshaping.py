@@ -18,11 +18,11 @@ import libcst as cst
 
 from tilecheck.dataclass import dataclass
 from tilecheck.frontend import host_sharing
-from tilecheck.frontend import host_tensors as T
+from tilecheck.frontend.host.tensors import layout as T
+from tilecheck.frontend.host.values import Axes, Tensor, Unknown
 from tilecheck.frontend.host_changes import anything_changed, live_frames
 from tilecheck.frontend.host_shapes import Parts
 from tilecheck.frontend.host_sharing import storages_in
-from tilecheck.frontend.host_values import Axes, Tensor, Unknown
 from tilecheck.frontend.text.syntax import walk, walk_kind
 from tilecheck.frontend.values.values import Choice, Frame, Seq
 from tilecheck.ir import expr as E
@@ -30,7 +30,7 @@ from tilecheck.ir.expr import Expr
 from tilecheck.ir.host import owners
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.host import HostExecutor
+    from tilecheck.frontend.host.run import HostExecutor
 
 
 def can_follow(x: HostExecutor, node: cst.BaseExpression, target: cst.BaseExpression, frame: Frame) -> bool:

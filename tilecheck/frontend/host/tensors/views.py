@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.frontend import host_shapes
-from tilecheck.frontend import host_tensors as T
+from tilecheck.frontend.host.tensors import layout as T
+from tilecheck.frontend.host.tensors.dtypes import full_type, width
+from tilecheck.frontend.host.values import Axes, HostShape, Order, Pieces, Split, Tensor, Unknown
 from tilecheck.frontend.host_arguments import (
     constant_axis,
     constants,
@@ -16,8 +18,6 @@ from tilecheck.frontend.host_arguments import (
     sizes,
     unsupported,
 )
-from tilecheck.frontend.host_types import full_type, width
-from tilecheck.frontend.host_values import Axes, HostShape, Order, Pieces, Split, Tensor, Unknown
 from tilecheck.frontend.values.values import Named, Seq, Token, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
@@ -25,7 +25,7 @@ from tilecheck.ir.host import exact_quotient, host_extent, host_rank, host_strid
 
 if TYPE_CHECKING:
     from tilecheck.frontend.execute.state import Arguments
-    from tilecheck.frontend.host import HostExecutor
+    from tilecheck.frontend.host.run import HostExecutor
 
 _MOST_CHUNKS = 16
 _MOST_AXES = 5  # of which is said how they follow from others

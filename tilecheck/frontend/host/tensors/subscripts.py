@@ -7,19 +7,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.frontend import host_shapes
-from tilecheck.frontend import host_tensors as T
+from tilecheck.frontend.host.tensors import layout as T
+from tilecheck.frontend.host.tensors.methods import DEVICE_COUNTS, device_count, one_of
+from tilecheck.frontend.host.tensors.views import split_piece
+from tilecheck.frontend.host.values import Dims, HostShape, Pair, Pieces, Split, Table, Tensor, Unknown
 from tilecheck.frontend.host_arguments import literal, number, unsupported
 from tilecheck.frontend.host_changes import read_item
-from tilecheck.frontend.host_methods import DEVICE_COUNTS, device_count, one_of
-from tilecheck.frontend.host_values import Dims, HostShape, Pair, Pieces, Split, Table, Tensor, Unknown
-from tilecheck.frontend.host_views import split_piece
 from tilecheck.frontend.values.values import Const, Named, Num, Seq
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
 from tilecheck.ir.host import host_stride, host_test
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.host import HostExecutor
+    from tilecheck.frontend.host.run import HostExecutor
 
 
 def subscript(x: HostExecutor, value: Any, index: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tilecheck.frontend.host_values import Tensor
+from tilecheck.frontend.host.values import Tensor
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind
 from tilecheck.ir.host import (

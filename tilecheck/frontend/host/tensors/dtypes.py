@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tilecheck.frontend.host_values import Tensor
+from tilecheck.frontend.host.values import Tensor
 from tilecheck.frontend.values.values import Named
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Executes host functions: Python that allocates tensors, computes grids and launches kernels."""

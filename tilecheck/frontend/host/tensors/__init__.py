@@ -1,0 +1,1 @@
+"""Tensors of host code: layouts, views, and the library functions that make them."""
