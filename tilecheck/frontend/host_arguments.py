@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_shapes
+from tilecheck.frontend.host.sizes import unknown_ranks
 from tilecheck.frontend.host.tensors import layout as T
 from tilecheck.frontend.host.values import Axes, Dims, HostShape, Tensor, Unknown
 from tilecheck.frontend.values.values import Choice, Const, Named, Num, Seq, Token
@@ -44,13 +44,13 @@ def without(args: Arguments, positions: int) -> Arguments:
     return replace(args, positional=args.positional[positions:])
 
 
-def sizes(x: HostExecutor, args: Arguments) -> host_shapes.Parts:
+def sizes(x: HostExecutor, args: Arguments) -> unknown_ranks.Parts:
     """Sizes given one by one, as a tuple, or by keyword; perhaps with those of a free tensor among them."""
     given = list(args.positional) or [v for k, v in args.keywords if k in _SIZES]
     if len(given) == 1:
-        found = host_shapes.parts_of(x, given[0])
+        found = unknown_ranks.parts_of(x, given[0])
         if found is not None:
-            return host_shapes.of_ranks(found, ranks_in(conjuncts(x.guard))) or found
+            return unknown_ranks.of_ranks(found, ranks_in(conjuncts(x.guard))) or found
         if isinstance(given[0], Unknown) and given[0].opaque and given[0].name not in x.integer_names:
             return (Axes(given[0].name),)  # sizes, or one: nothing in the text uses it as a number
     if not given or any(isinstance(value, HostShape | Dims) for value in given):

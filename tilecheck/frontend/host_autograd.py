@@ -15,7 +15,7 @@ import libcst as cst
 
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_shapes
+from tilecheck.frontend.host.sizes import unknown_ranks
 from tilecheck.frontend.host.tensors import elementwise
 from tilecheck.frontend.host.tensors.layout import fresh_to_given
 from tilecheck.frontend.host.values import Ratio, Tensor, Unknown
@@ -256,7 +256,7 @@ def _shape_gradient(x: HostExecutor, name: str, result: Any, frame: Frame) -> No
     if not isinstance(frame.names.get(name), Unknown | Tensor):
         return
     try:
-        parts = host_shapes.parts_of(x, _shape(x, result))
+        parts = unknown_ranks.parts_of(x, _shape(x, result))
     except UnsupportedConstruct:
         return
     if parts is None:
@@ -278,7 +278,7 @@ def _shape(x: HostExecutor, result: Any) -> Any:
         case Choice():
             return Choice(result.cond, _shape(x, result.first), _shape(x, result.second))
         case Tensor() | Unknown():
-            return host_shapes.shape_of_parts(elementwise.parts_of(x, x.tensor(result)))
+            return unknown_ranks.shape_of_parts(elementwise.parts_of(x, x.tensor(result)))
         case Num() | Ratio():
             # It has the shape of its only operand. If that is a number, there is no gradient.
             names = _made_of(result)

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_shapes
 from tilecheck.frontend.execute.expressions import call, operate, static_items
+from tilecheck.frontend.host.sizes import unknown_ranks
 from tilecheck.frontend.host.tensors import descriptors as host_descriptors
 from tilecheck.frontend.host.tensors import layout as T
 from tilecheck.frontend.host.tensors.dtypes import DEFAULT_TYPE, full_type
@@ -334,16 +334,16 @@ def _len(x: HostExecutor, args: Arguments) -> Any:
         case HostShape(strides=True):
             return number(E.sym(host_rank(value.of)))
         case HostShape() | Dims():
-            return number(host_shapes.rank(host_shapes.parts_of(x, value) or ()))
-        case Unknown() if (parts := host_shapes.parts_of(x, value)) is not None:
-            return number(host_shapes.rank(parts))
+            return number(unknown_ranks.rank(unknown_ranks.parts_of(x, value) or ()))
+        case Unknown() if (parts := unknown_ranks.parts_of(x, value)) is not None:
+            return number(unknown_ranks.rank(parts))
         case Unknown() if x.is_given(value.name):
             size = Symbol(f"len({read_sequence(x, value).name})", Kind.HOST, origin=NATURAL)
             x.made_of[size.name] = frozenset({value.name})
             return number(E.sym(size))
         case Tensor():
             found = T.extent(value, 0)
-            return x.natural(f"len({value.name})") if found is None else number(host_shapes.meant(x, found))
+            return x.natural(f"len({value.name})") if found is None else number(unknown_ranks.meant(x, found))
         case _:
             raise UnsupportedConstruct("len")
 
@@ -366,12 +366,12 @@ def _sequence(x: HostExecutor, args: Arguments) -> Any:
         return Seq((), True)
     value = args.at(0)
     if isinstance(value, HostShape | Dims) and not (isinstance(value, HostShape) and value.strides):
-        return host_shapes.as_list(x, value)
+        return unknown_ranks.as_list(x, value)
     if isinstance(value, Unknown) and (text := f"list({value.name})") in x.sequence_names:
-        host_shapes.sequence(x, value)  # a list of sizes is made of one
-    parts = host_shapes.parts_of(x, value) if isinstance(value, Unknown) else None
+        unknown_ranks.sequence(x, value)  # a list of sizes is made of one
+    parts = unknown_ranks.parts_of(x, value) if isinstance(value, Unknown) else None
     if parts is not None:
-        return host_shapes.shape_of_parts(parts, is_list=True)
+        return unknown_ranks.shape_of_parts(parts, is_list=True)
     if isinstance(value, Unknown) and x.is_given(value.name):
         found = unread_of(x, text, value)
         x.made_of[found.name] = frozenset({value.name})
@@ -382,7 +382,7 @@ def _sequence(x: HostExecutor, args: Arguments) -> Any:
 def _tuple(x: HostExecutor, args: Arguments) -> Any:
     found = _sequence(x, args)
     if isinstance(found, Dims):
-        return host_shapes.shape_of_parts(found.parts)
+        return unknown_ranks.shape_of_parts(found.parts)
     return Seq(found.items) if isinstance(found, Seq) else found
 
 
@@ -443,7 +443,7 @@ def _prod(x: HostExecutor, args: Arguments) -> Any:
             replace(args, positional=(way, *args.positional[1:])) for way in (value.first, value.second)
         )
         return x.split(value.cond, lambda: _prod(x, first), lambda: _prod(x, second))
-    if isinstance(value, HostShape | Dims) or host_shapes.sequence(x, value) is not None:
+    if isinstance(value, HostShape | Dims) or unknown_ranks.sequence(x, value) is not None:
         found = product(x, value)
     else:
         found = product(x, Seq(static_items(x, value, "prod")))
@@ -473,7 +473,7 @@ def _in_order(x: HostExecutor, args: Arguments) -> Any:
     if isinstance(value, Seq) and len(value.items) == 1:
         return Seq(value.items, True)
     if not isinstance(value, Unknown) or x.sequence_names.isdisjoint((value.name,)):
-        host_shapes.sequence(x, value)
+        unknown_ranks.sequence(x, value)
         raise UnsupportedConstruct("sorted")
     return unread_of(x, f"sorted({value.name})", value)
 

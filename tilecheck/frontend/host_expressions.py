@@ -8,11 +8,13 @@ from typing import Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_shapes, host_sharing
+from tilecheck.frontend import host_sharing
 from tilecheck.frontend.execute import expressions
 from tilecheck.frontend.execute.expressions import binds_nothing, evaluate
 from tilecheck.frontend.execute.statements import assign
 from tilecheck.frontend.host.run import HostExecutor, facts_of, is_nameless
+from tilecheck.frontend.host.sizes import unknown_ranks
+from tilecheck.frontend.host.sizes.operators import compare, operate
 from tilecheck.frontend.host.tensors.elementwise import elementwise
 from tilecheck.frontend.host.tensors.library import matmul
 from tilecheck.frontend.host.values import Dims, HostShape, Members, Order, Table, Tensor, Unknown, named_in
@@ -22,7 +24,6 @@ from tilecheck.frontend.host_effects import forget_effects
 from tilecheck.frontend.host_functions import call
 from tilecheck.frontend.host_iterators import is_used_at_once
 from tilecheck.frontend.host_names import attribute_node, name, subscript
-from tilecheck.frontend.host_operators import compare, operate
 from tilecheck.frontend.host_targets import forget_named
 from tilecheck.frontend.text.syntax import walk_kind
 from tilecheck.frontend.values import arithmetic
@@ -176,11 +177,11 @@ def _shape_display(x: HostExecutor, items: list[Any], *, is_list: bool) -> Any:
     """`(*x.shape[:-1], n)`."""
     parts: list[Any] = []
     for item in items:
-        found = host_shapes.parts_of(x, item) if isinstance(item, HostShape | Dims) else None
+        found = unknown_ranks.parts_of(x, item) if isinstance(item, HostShape | Dims) else None
         if isinstance(item, HostShape) and item.strides:
             raise UnsupportedConstruct("starred strides")
         parts += (x.scalar(item, "size"),) if found is None else found
-    return host_shapes.shape_of_parts(tuple(parts), is_list=is_list)
+    return unknown_ranks.shape_of_parts(tuple(parts), is_list=is_list)
 
 
 def _comprehension(x: HostExecutor, node: cst.ListComp | cst.GeneratorExp, frame: Frame) -> Any:

@@ -9,12 +9,13 @@ from typing import Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_lists, host_returns, host_shapes
+from tilecheck.frontend import host_lists, host_returns
 from tilecheck.frontend.execute import expressions
 from tilecheck.frontend.execute.expressions import evaluate
 from tilecheck.frontend.execute.state import Arguments
 from tilecheck.frontend.execute.statements import call_function
 from tilecheck.frontend.host.run import HostExecutor
+from tilecheck.frontend.host.sizes import unknown_ranks
 from tilecheck.frontend.host.tensors import reshaping
 from tilecheck.frontend.host.tensors.methods import RESHAPING
 from tilecheck.frontend.host.tensors.views import reordered
@@ -147,7 +148,7 @@ def _reshaped(x: HostExecutor, node: cst.Call, owner: cst.BaseExpression, frame:
     return reshaping.changed(x, value, others, frame, _sizes(x, args) if resized else None)
 
 
-def _sizes(x: HostExecutor, args: Arguments | None) -> host_shapes.Parts | None:
+def _sizes(x: HostExecutor, args: Arguments | None) -> unknown_ranks.Parts | None:
     """The sizes that a call names, if they are read."""
     unread = args is None or any(isinstance(v, Unknown) and v.opaque for v in args.positional)
     if args is None or unread or any(k == "memory_format" for k, _ in args.keywords):
@@ -260,10 +261,10 @@ def _one_shape(x: HostExecutor, given: list[Any]) -> Any:
     parts: list[Any] = []
     for value in given:
         if isinstance(value, Starred):
-            parts += host_shapes.parts_of(x, value.value) or ()
+            parts += unknown_ranks.parts_of(x, value.value) or ()
         else:
             parts.append(x.scalar(value, "size"))
-    return host_shapes.shape_of_parts(tuple(parts))
+    return unknown_ranks.shape_of_parts(tuple(parts))
 
 
 def invoke(x: HostExecutor, function: Any, args: Arguments, frame: Frame) -> Any:

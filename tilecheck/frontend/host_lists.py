@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_shapes
+from tilecheck.frontend.host.sizes import unknown_ranks
 from tilecheck.frontend.host.values import Dims, Unknown
 from tilecheck.frontend.host_arguments import number
 from tilecheck.frontend.host_targets import change
@@ -72,19 +72,19 @@ def _inserted(x: HostExecutor, held: Any, k: Expr | None, item: Any) -> Any:
     if isinstance(held, Seq) and (k is None or k.value is not None):
         at = len(held.items) if k is None else k.value
         return Seq((*held.items[:at], item, *held.items[at:]), is_list=True)
-    parts = host_shapes.parts_of(x, held)
+    parts = unknown_ranks.parts_of(x, held)
     size = x.scalar(item, "extent")
-    ways = None if parts is None else (parts, ()) if k is None else host_shapes.divided(x, parts, k)
+    ways = None if parts is None else (parts, ()) if k is None else unknown_ranks.divided(x, parts, k)
     if ways is None:
         raise UnsupportedConstruct("insertion into a list")
-    return host_shapes.shape_of_parts((*ways[0], size, *ways[1]), is_list=True)
+    return unknown_ranks.shape_of_parts((*ways[0], size, *ways[1]), is_list=True)
 
 
 def _joined(x: HostExecutor, held: Any, more: Seq) -> Any:
     if isinstance(held, Seq):
         return Seq((*held.items, *more.items), is_list=True)
     sizes = tuple(x.scalar(item, "extent") for item in more.items)
-    return host_shapes.shape_of_parts((*held.parts, *sizes), is_list=True)
+    return unknown_ranks.shape_of_parts((*held.parts, *sizes), is_list=True)
 
 
 def _without(x: HostExecutor, held: Any, k: Expr) -> Change:
@@ -92,17 +92,17 @@ def _without(x: HostExecutor, held: Any, k: Expr) -> Change:
         items = list(held.items)
         item = items.pop(k.value)
         return Seq(tuple(items), is_list=True), item
-    parts = host_shapes.parts_of(x, held)
+    parts = unknown_ranks.parts_of(x, held)
     # What stands in the place of the item is left out again.
     here = x.natural("item").elem or E.ZERO
     if parts is None:
         marked = None
     elif k.value is not None:
-        marked = host_shapes.replaced(parts, k.value, here)
+        marked = unknown_ranks.replaced(parts, k.value, here)
     else:
-        marked = host_shapes.replaced_somewhere(x, parts, k, here)
-    size = None if parts is None else host_shapes.item_somewhere(x, parts, k)
+        marked = unknown_ranks.replaced_somewhere(x, parts, k, here)
+    size = None if parts is None else unknown_ranks.item_somewhere(x, parts, k)
     if marked is None or size is None:
         raise UnsupportedConstruct("removal from a list")
     rest = tuple(part for part in marked if part is not here)
-    return host_shapes.shape_of_parts(rest, is_list=True), number(size)
+    return unknown_ranks.shape_of_parts(rest, is_list=True), number(size)

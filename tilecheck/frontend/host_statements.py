@@ -18,14 +18,14 @@ from tilecheck.frontend import host_lists, host_sharing
 from tilecheck.frontend.execute import statements
 from tilecheck.frontend.execute.expressions import evaluate, joined
 from tilecheck.frontend.execute.state import Arguments
+from tilecheck.frontend.host.sizes.extent_products import multiplies
+from tilecheck.frontend.host.sizes.operators import operate
 from tilecheck.frontend.host.values import Dims, HostShape, Table, Tensor, Unknown, Updated
 from tilecheck.frontend.host_blocks import run_match, run_try, run_with
 from tilecheck.frontend.host_changes import container_changed, elements_changed, item_stored, used_up
 from tilecheck.frontend.host_doubts import doubt, doubt_loop, header_of
 from tilecheck.frontend.host_effects import defined, forget_effects, rebinds
 from tilecheck.frontend.host_iterators import may_change_source
-from tilecheck.frontend.host_operators import operate
-from tilecheck.frontend.host_products import multiplies
 from tilecheck.frontend.host_targets import assigned, change, delete, forget, lose_changed, unpack_unknown
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.text.syntax import has_kind

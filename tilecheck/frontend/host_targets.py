@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_shapes, host_sharing
+from tilecheck.frontend import host_sharing
 from tilecheck.frontend.execute import statements
 from tilecheck.frontend.execute.expressions import evaluate
+from tilecheck.frontend.host.sizes import unknown_ranks
 from tilecheck.frontend.host.tensors import reshaping
 from tilecheck.frontend.host.values import Dims, HostShape, Starred, Table, Tensor, Unknown
 from tilecheck.frontend.host_arguments import literal
@@ -253,11 +254,11 @@ def _assign_item(x: HostExecutor, target: cst.Subscript, value: Any, frame: Fram
         index = x.scalar(evaluate(x, target.slice[0].slice.value, frame), "axis")
         parts = None
         if isinstance(value, Num) and index.value is not None:
-            parts = host_shapes.replaced(held.parts, index.value, x.scalar(value, "extent"))
+            parts = unknown_ranks.replaced(held.parts, index.value, x.scalar(value, "extent"))
         elif isinstance(value, Num):
-            parts = host_shapes.replaced_somewhere(x, held.parts, index, x.scalar(value, "extent"))
+            parts = unknown_ranks.replaced_somewhere(x, held.parts, index, x.scalar(value, "extent"))
         lost = x.unread(name or "list")
-        change(x, held, lost if parts is None else host_shapes.shape_of_parts(parts, is_list=True), frame)
+        change(x, held, lost if parts is None else unknown_ranks.shape_of_parts(parts, is_list=True), frame)
     elif isinstance(held, Seq) and (items := _replaced(x, held, target, value, frame)) is not None:
         change(x, held, items, frame)
     elif isinstance(held, Table | Seq | Dims):
@@ -388,11 +389,11 @@ def _starred(x: HostExecutor, value: Any, count: int, star: int, rest: str) -> S
     after = count - star - 1
     held: Any = None
     if isinstance(value, HostShape | Dims):
-        parts = host_shapes.parts_of(x, value)
-        left = None if parts is None else host_shapes.sliced(parts, star or None, -after or None)
+        parts = unknown_ranks.parts_of(x, value)
+        left = None if parts is None else unknown_ranks.sliced(parts, star or None, -after or None)
         if parts is not None and left is not None:
-            x.assume(E.le(count - 1, host_shapes.rank(parts)))  # else Python raises
-            held = host_shapes.shape_of_parts(left, is_list=True)
+            x.assume(E.le(count - 1, unknown_ranks.rank(parts)))  # else Python raises
+            held = unknown_ranks.shape_of_parts(left, is_list=True)
     elif isinstance(value, Seq) and len(value.items) >= count - 1:
         stop = len(value.items) - after
         return Seq((*value.items[:star], Seq(value.items[star:stop], True), *value.items[stop:]))

@@ -24,12 +24,12 @@ from tilecheck.frontend import (
     host_changes,
     host_doubts,
     host_effects,
-    host_shapes,
     host_sharing,
     host_statements,
     host_targets,
 )
 from tilecheck.frontend.execute.state import Arguments, Executor
+from tilecheck.frontend.host.sizes import unknown_ranks
 from tilecheck.frontend.host.tensors import layout as T
 from tilecheck.frontend.host.tensors import methods, subscripts
 from tilecheck.frontend.host.values import (
@@ -158,7 +158,7 @@ class HostExecutor(Executor):
     origins: dict[str, frozenset[str]] = field(default_factory=dict)  # of what unread code gives: see `unread`
     made_of: dict[str, frozenset[str]] = field(default_factory=dict)  # names in lists that the text computes
     # Sizes that are the elements of a new tensor, and the number of changes that were before it was made.
-    sizes_in: dict[str, tuple[int, host_shapes.Parts]] = field(default_factory=dict)
+    sizes_in: dict[str, tuple[int, unknown_ranks.Parts]] = field(default_factory=dict)
     in_descriptors: list[Any] = field(default_factory=list)  # lists that descriptors hold
     either: list[tuple[Any, Any, Any]] = field(default_factory=list)  # an object that is one of two, and these
     supposed: list[Supposed] = field(default_factory=list)  # inputs that were taken to be two tensors
@@ -182,7 +182,7 @@ class HostExecutor(Executor):
     of_numbers: frozenset[str] = frozenset()  # those taken to hold no tensors
     shapes: dict[str, tuple[Expr | Axes, ...]] = field(default_factory=dict)  # by the names of their tensors
     counts: dict[str, Expr] = field(default_factory=dict)  # of elements, of tensors with shapes that are free
-    cuts: dict[tuple[str, Expr], tuple[str, str]] = field(default_factory=dict)  # shapes: see `host_shapes`
+    cuts: dict[tuple[str, Expr], tuple[str, str]] = field(default_factory=dict)  # shapes: see `unknown_ranks`
     # Shapes that are others with two axes exchanged, and which.
     transposes: dict[str, tuple[str, frozenset[Expr]]] = field(default_factory=dict)
     made_contiguous: dict[str, Tensor] = field(default_factory=dict)  # parameters that a decorator prepares
@@ -353,19 +353,19 @@ class HostExecutor(Executor):
         for name in dict.fromkeys((t.shape_of, t.strides_of)):
             if name in ranks:
                 t = T.with_rank(t, ranks[name])
-        shape = host_shapes.of_ranks(self.shapes.get(t.shape_of, ()), ranks) if t.shape is None else None
+        shape = unknown_ranks.of_ranks(self.shapes.get(t.shape_of, ()), ranks) if t.shape is None else None
         return t if shape is None else replace(t, shape=shape, shape_of="")
 
     def count_of(self, t: Tensor) -> Expr | None:
         """The number of elements of a tensor."""
         found = T.numel(t)
-        return None if found is None else host_shapes.meant(self, found)
+        return None if found is None else unknown_ranks.meant(self, found)
 
-    def shaped(self, t: Tensor, parts: host_shapes.Parts) -> Tensor:
+    def shaped(self, t: Tensor, parts: unknown_ranks.Parts) -> Tensor:
         """`t` with a shape that is made of `parts`: where its elements lie is not changed."""
         if all(isinstance(part, Expr) for part in parts):
             return replace(t, shape=tuple(p for p in parts if isinstance(p, Expr)), shape_of="")
-        return replace(t, shape=None, shape_of=host_shapes.named(self, parts))
+        return replace(t, shape=None, shape_of=unknown_ranks.named(self, parts))
 
     def of_count(self, t: Tensor, text: str, count: Expr | None) -> Tensor:
         """`t` with a shape of which only the number of elements is known, if that is."""
@@ -465,13 +465,13 @@ class HostExecutor(Executor):
             case Num() if value.kind == "any" and value.elem is not None and _is_chosen(value.elem):
                 return E.ne(value.elem, 0)
             case HostShape() | Dims():
-                parts = host_shapes.parts_of(
+                parts = unknown_ranks.parts_of(
                     self, HostShape(value.of) if isinstance(value, HostShape) else value
                 )
                 if parts is None:
                     return self.unread_test("a test")
-                found = E.le(1, host_shapes.rank(parts))
-                self.assume(E.any_of(found, E.eq(host_shapes.product(parts), 1)))  # the product of no sizes
+                found = E.le(1, unknown_ranks.rank(parts))
+                self.assume(E.any_of(found, E.eq(unknown_ranks.product(parts), 1)))  # the product of no sizes
                 return found
             case Num() | Const() | Seq() | Choice():
                 return Executor.truth(self, value)

@@ -16,12 +16,12 @@ import libcst as cst
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend import host_sharing
 from tilecheck.frontend.host.run import facts_of
+from tilecheck.frontend.host.sizes.unknown_ranks import divided_out, meant, of_rank
 from tilecheck.frontend.host.tensors import layout as T
 from tilecheck.frontend.host.values import BitLength, FloatParam, LaunchCall, Tensor, Unknown, Updated
 from tilecheck.frontend.host_blank import is_blank
 from tilecheck.frontend.host_changes import plain
 from tilecheck.frontend.host_contents import contents_of
-from tilecheck.frontend.host_shapes import divided_out, meant, of_rank
 from tilecheck.frontend.kernels.annotations import Annotation, read_annotation
 from tilecheck.frontend.values.values import Choice, Const, Frame, Function, Named, Num, Seq, Token
 from tilecheck.ir import expr as E

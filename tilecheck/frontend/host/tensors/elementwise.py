@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_shapes
+from tilecheck.frontend.host.sizes import unknown_ranks
 from tilecheck.frontend.host.tensors import layout as T
 from tilecheck.frontend.host.values import HostShape, Ratio, Tensor, Unknown
 from tilecheck.frontend.host_arguments import unsupported
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from tilecheck.frontend.host.run import HostExecutor
 
 
-def computed(x: HostExecutor, parts: host_shapes.Parts, *, contiguous: bool = True) -> Tensor:
+def computed(x: HostExecutor, parts: unknown_ranks.Parts, *, contiguous: bool = True) -> Tensor:
     """A new tensor; one that is not row-major has its elements side by side in some order."""
     found = T.fresh("result", x.storage("result"), None)
     return x.with_room(x.shaped(replace(found, contiguous=contiguous), parts))
 
 
-def parts_of(x: HostExecutor, t: Tensor) -> host_shapes.Parts:
+def parts_of(x: HostExecutor, t: Tensor) -> unknown_ranks.Parts:
     """The shape of a tensor."""
     t = x.known_rank(t)
     if t.shape is not None:
         return t.shape
-    found = host_shapes.parts_of(x, HostShape(t.shape_of)) if t.shape_of else None
+    found = unknown_ranks.parts_of(x, HostShape(t.shape_of)) if t.shape_of else None
     if found is None:
         raise unsupported("tensor of unknown shape")
     return found

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tilecheck.frontend import host_doubts, host_shapes
+from tilecheck.frontend import host_doubts
+from tilecheck.frontend.host.sizes import unknown_ranks
 from tilecheck.frontend.host.tensors import layout as T
 from tilecheck.frontend.host.tensors.elementwise import broadcast, computed, joined, parts_of, same, shape_of
 from tilecheck.frontend.host.values import Axes, Dims, HostShape, Pair, Tensor, Unknown
@@ -70,8 +71,8 @@ def matmul(x: HostExecutor, a: Tensor, b: Tensor) -> Tensor:
     left = parts_of(x, a)
     if all(isinstance(part, Expr) for part in left):
         return _matmul(x, shape_of(x, a), right)
-    rows = host_shapes.sliced(left, None, -1)
-    inner = host_shapes.item(left, -1)
+    rows = unknown_ranks.sliced(left, None, -1)
+    inner = unknown_ranks.item(left, -1)
     if len(right) != 2 or rows is None or inner is None:
         raise unsupported("product of tensors of unknown rank")
     x.assume(E.eq(inner, right[0]))
@@ -99,7 +100,7 @@ def _linear(x: HostExecutor, t: Tensor, args: Arguments) -> Tensor:
     """`linear(x, weight, bias)`: `x @ weight.T`."""
     weight = dict(args.keywords).get("weight") if not args.positional else args.at(0)
     w, left = shape_of(x, x.tensor(weight)), parts_of(x, t)
-    rows, inner = host_shapes.sliced(left, None, -1), host_shapes.item(left, -1)
+    rows, inner = unknown_ranks.sliced(left, None, -1), unknown_ranks.item(left, -1)
     if len(w) != 2 or rows is None or inner is None:
         raise unsupported("linear map of tensors of unknown rank")
     x.assume(E.eq(inner, w[1]))
@@ -148,7 +149,7 @@ def _axes(x: HostExecutor, value: Any) -> tuple[int, ...] | None:
     return tuple(axis for axis in found if axis is not None)
 
 
-def _left(parts: host_shapes.Parts, axes: tuple[int, ...], *, keeps: bool) -> host_shapes.Parts:
+def _left(parts: unknown_ranks.Parts, axes: tuple[int, ...], *, keeps: bool) -> unknown_ranks.Parts:
     """A shape after a reduction along some axes."""
     plain = tuple(part for part in parts if isinstance(part, Expr))
     if len(plain) == len(parts):
@@ -159,11 +160,11 @@ def _left(parts: host_shapes.Parts, axes: tuple[int, ...], *, keeps: bool) -> ho
         return tuple(kept)
     found = None
     if len(axes) == 1 and keeps:
-        found = host_shapes.replaced(parts, axes[0], E.ONE)
+        found = unknown_ranks.replaced(parts, axes[0], E.ONE)
     elif axes == (-1,):
-        found = host_shapes.sliced(parts, None, -1)
+        found = unknown_ranks.sliced(parts, None, -1)
     elif axes == (0,):
-        found = host_shapes.sliced(parts, 1, None)
+        found = unknown_ranks.sliced(parts, 1, None)
     if found is None:
         raise unsupported("reduction of a tensor of unknown rank")
     return found
@@ -228,7 +229,7 @@ def stack(x: HostExecutor, args: Arguments) -> Tensor:
     tensors, axis = _tensors(x, args.at(0)), _axis_of(x, args, 1)
     shapes = [parts_of(x, t) for t in tensors]
     for other in shapes[1:]:
-        same = host_shapes.same_parts(shapes[0], other)
+        same = unknown_ranks.same_parts(shapes[0], other)
         if same is not None:
             x.assume(same)
         else:
@@ -251,11 +252,11 @@ def _sorted(x: HostExecutor, t: Tensor, args: Arguments) -> Pair:
 def _topk(x: HostExecutor, t: Tensor, args: Arguments) -> Pair:
     given = args.bind(("k", "dim?", "largest?", "sorted?"), "topk")
     k, axis = x.scalar(given["k"], "k"), x.scalar(given.get("dim", integer(-1)), "dim").value
-    parts = None if axis is None else host_shapes.replaced(parts_of(x, t), axis, k)
+    parts = None if axis is None else unknown_ranks.replaced(parts_of(x, t), axis, k)
     if parts is None or axis is None:
         raise unsupported("topk along an axis that is not known")
     x.assume(E.le(0, k))
-    size = host_shapes.item(parts_of(x, t), axis)
+    size = unknown_ranks.item(parts_of(x, t), axis)
     if size is not None:
         x.assume(E.le(k, size))
     return Pair(computed(x, parts), computed(x, parts))
@@ -311,17 +312,17 @@ def _gather(x: HostExecutor, t: Tensor, args: Arguments) -> Tensor:
 def of_sizes(x: HostExecutor, args: Arguments) -> Tensor | None:
     """`torch.tensor(x.shape)`; None for what is no shape."""
     value = args.at(0)
-    parts = host_shapes.parts_of(x, value) if isinstance(value, HostShape | Dims | Choice) else None
-    return None if parts is None else _holding(x, computed(x, (host_shapes.rank(parts),)), parts)
+    parts = unknown_ranks.parts_of(x, value) if isinstance(value, HostShape | Dims | Choice) else None
+    return None if parts is None else _holding(x, computed(x, (unknown_ranks.rank(parts),)), parts)
 
 
-def _holding(x: HostExecutor, t: Tensor, sizes: host_shapes.Parts) -> Tensor:
+def _holding(x: HostExecutor, t: Tensor, sizes: unknown_ranks.Parts) -> Tensor:
     """A new tensor, of which the elements are sizes, until the next change of anything."""
     x.sizes_in[t.storage] = (x.events.now, sizes)
     return t
 
 
-def _sizes_in(x: HostExecutor, t: Tensor) -> host_shapes.Parts | None:
+def _sizes_in(x: HostExecutor, t: Tensor) -> unknown_ranks.Parts | None:
     made, sizes = x.sizes_in.get(t.storage, (-1, ()))
     return sizes if made == x.events.now else None
 
@@ -339,7 +340,7 @@ def _product_of(x: HostExecutor, t: Tensor, args: Arguments) -> Tensor:
     sizes = _sizes_in(x, t)
     if sizes is None or args.positional or args.keywords:
         return found
-    return _holding(x, found, (host_shapes.product(sizes),))
+    return _holding(x, found, (unknown_ranks.product(sizes),))
 
 
 def empty_strided(x: HostExecutor, args: Arguments) -> Tensor:
@@ -349,7 +350,7 @@ def empty_strided(x: HostExecutor, args: Arguments) -> Tensor:
         # Laid out as a tensor of any rank is: it spans as many elements as that one.
         name = x.storage("empty")
         return Tensor(name, name, fresh=True, shape_of=whole.of, strides_of=whole.of, span_of=whole.of)
-    shape, strides = (host_shapes.parts_of(x, args.at(k)) for k in range(2))
+    shape, strides = (unknown_ranks.parts_of(x, args.at(k)) for k in range(2))
     sizes = tuple(part for part in shape or () if isinstance(part, Expr))
     steps = tuple(part for part in strides or () if isinstance(part, Expr))
     if (
@@ -409,7 +410,7 @@ def broadcast_tensors(x: HostExecutor, args: Arguments) -> Seq:
     shapes = [t.shape for t in tensors if t.shape is not None]
     name = x.unread("broadcast shape").name
     x.computed.add(name)
-    parts: host_shapes.Parts = (Axes(name),)
+    parts: unknown_ranks.Parts = (Axes(name),)
     if len(shapes) == len(tensors) > 0:
         parts = tuple(functools.reduce(functools.partial(broadcast, x), shapes))
     views = (replace(T.piece(t, f"{t.name}.expand()"), expanded=True) for t in tensors)

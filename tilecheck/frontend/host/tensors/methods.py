@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_shapes
+from tilecheck.frontend.host.sizes import unknown_ranks
 from tilecheck.frontend.host.tensors import layout as T
 from tilecheck.frontend.host.tensors.dtypes import keeps_type, other_type
 from tilecheck.frontend.host.tensors.index_results import OF_ANY, RESULTS
@@ -153,7 +153,7 @@ def _tensor_attribute(x: HostExecutor, t: Tensor, name: str) -> Any:
             return shape(x, t)
         case "ndim":
             axes = T.rank(x.known_rank(t))
-            return x.natural(f"{t.name}.ndim") if axes is None else number(host_shapes.meant(x, axes))
+            return x.natural(f"{t.name}.ndim") if axes is None else number(unknown_ranks.meant(x, axes))
         case "T" | "mT" | "H":
             found = transposed(x, t, whole=name == "T")
             unsure = reversed_axes if name == "T" else reordered
@@ -172,7 +172,7 @@ def shape(x: HostExecutor, t: Tensor) -> Any:
         return Seq(tuple(number(s) for s in t.shape))
     if not t.shape_of:
         return x.unread(f"{t.name}.shape")
-    return host_shapes.shape_of_parts(x.shapes.get(t.shape_of, (Axes(t.shape_of),)))
+    return unknown_ranks.shape_of_parts(x.shapes.get(t.shape_of, (Axes(t.shape_of),)))
 
 
 # ---- methods -----------------------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ def _unpack(x: HostExecutor, value: Any, args: Arguments) -> Any:
             x.assume(E.eq(E.sym(host_rank(value.of)), count))
             return Seq(tuple(number(E.sym(host_stride(value.of, k))) for k in range(count)))
         case HostShape() | Dims():
-            found = host_shapes.unpacked(x, host_shapes.parts_of(x, value) or (), count)
+            found = unknown_ranks.unpacked(x, unknown_ranks.parts_of(x, value) or (), count)
             if found is None:
                 return Seq(tuple(x.natural("extent") for _ in range(count)))
             return Seq(tuple(map(number, found)))
@@ -275,10 +275,10 @@ def one_of(x: HostExecutor, table: Table, key: Any) -> Num:
 
 def product(x: HostExecutor, value: Any) -> Num:
     """The product of all extents of a shape."""
-    found = host_shapes.parts_of(x, value)
+    found = unknown_ranks.parts_of(x, value)
     if found is None:
         raise unsupported("product of this value")
-    return number(host_shapes.meant(x, host_shapes.product(found)))
+    return number(unknown_ranks.meant(x, unknown_ranks.product(found)))
 
 
 def _tensor_method(x: HostExecutor, t: Tensor, name: str, args: Arguments) -> Any:
@@ -334,7 +334,7 @@ def _size(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
     found = T.extent(t, axis) if isinstance(axis, int) else None
     if found is None:
         return along(x, t, args, SIZE, t.shape)
-    return number(host_shapes.meant(x, found))
+    return number(unknown_ranks.meant(x, found))
 
 
 def _stride(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
@@ -386,7 +386,7 @@ def _new_full(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
     return _new(x, t, replace(args, positional=args.positional[:1]))
 
 
-def allocated(x: HostExecutor, name: str, parts: host_shapes.Parts) -> Tensor:
+def allocated(x: HostExecutor, name: str, parts: unknown_ranks.Parts) -> Tensor:
     """A new tensor in row-major order. Allocating one with a negative size raises."""
     x.assume(E.all_of(*(E.le(0, p) for p in parts if isinstance(p, Expr) and not T.nonnegative(p))))
     return x.with_room(x.shaped(T.fresh(name, x.storage(name), None), parts))

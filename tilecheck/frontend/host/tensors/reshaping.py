@@ -18,10 +18,10 @@ import libcst as cst
 
 from tilecheck.dataclass import dataclass
 from tilecheck.frontend import host_sharing
+from tilecheck.frontend.host.sizes.unknown_ranks import Parts
 from tilecheck.frontend.host.tensors import layout as T
 from tilecheck.frontend.host.values import Axes, Tensor, Unknown
 from tilecheck.frontend.host_changes import anything_changed, live_frames
-from tilecheck.frontend.host_shapes import Parts
 from tilecheck.frontend.host_sharing import storages_in
 from tilecheck.frontend.text.syntax import walk, walk_kind
 from tilecheck.frontend.values.values import Choice, Frame, Seq

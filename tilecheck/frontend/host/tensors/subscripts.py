@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tilecheck.frontend import host_shapes
+from tilecheck.frontend.host.sizes import unknown_ranks
 from tilecheck.frontend.host.tensors import layout as T
 from tilecheck.frontend.host.tensors.methods import DEVICE_COUNTS, device_count, one_of
 from tilecheck.frontend.host.tensors.views import split_piece
@@ -82,16 +82,16 @@ def _shape_item(x: HostExecutor, value: HostShape | Dims, index: Any) -> Any:
     axis = asked.value
     if isinstance(value, HostShape) and strides:
         return x.natural("stride") if axis is None else number(E.sym(host_stride(value.of, axis)))
-    parts = host_shapes.parts_of(x, value) or ()
-    found = host_shapes.item_somewhere(x, parts, asked)
-    if axis is None and parts and host_shapes.is_read(asked):  # Python raises where there is no such axis
-        axes = host_shapes.rank(parts)
+    parts = unknown_ranks.parts_of(x, value) or ()
+    found = unknown_ranks.item_somewhere(x, parts, asked)
+    if axis is None and parts and unknown_ranks.is_read(asked):  # Python raises where there is no such axis
+        axes = unknown_ranks.rank(parts)
         x.assume(E.all_of(E.le(E.neg(axes), asked), E.lt(asked, axes)))
     return x.natural("extent") if found is None else number(found)
 
 
 def _shape_slice(x: HostExecutor, value: HostShape | Dims, index: Seq) -> Any:
-    parts = host_shapes.parts_of(x, value)
+    parts = unknown_ranks.parts_of(x, value)
     if parts is None or not _is_part(index):
         raise unsupported("part of a shape of unknown length")
     start, stop, step = (None if isinstance(e, Const) else x.scalar(e, "slice") for e in index.items[1:])
@@ -101,32 +101,32 @@ def _shape_slice(x: HostExecutor, value: HostShape | Dims, index: Seq) -> Any:
 
 
 def _between(
-    x: HostExecutor, value: HostShape | Dims, parts: host_shapes.Parts, start: Expr, stop: Expr | None
+    x: HostExecutor, value: HostShape | Dims, parts: unknown_ranks.Parts, start: Expr, stop: Expr | None
 ) -> Any:
     """`shape[start:stop]`."""
 
     def cut(start: Expr, stop: Expr | None) -> Any:
         return _part(x, value, parts, start, stop)
 
-    counts = host_shapes.wraps(x, parts, start)
+    counts = unknown_ranks.wraps(x, parts, start)
     if counts is not None:
         return x.split(counts, lambda: cut(start, stop), lambda: cut(E.ZERO, stop))
-    counts = None if stop is None else host_shapes.wraps(x, parts, stop)
+    counts = None if stop is None else unknown_ranks.wraps(x, parts, stop)
     if counts is not None:
         return x.split(counts, lambda: cut(start, stop), lambda: cut(start, E.ZERO))
     return cut(start, stop)
 
 
 def _part(
-    x: HostExecutor, value: HostShape | Dims, parts: host_shapes.Parts, start: Expr, stop: Expr | None
+    x: HostExecutor, value: HostShape | Dims, parts: unknown_ranks.Parts, start: Expr, stop: Expr | None
 ) -> Any:
     if start.value is not None and (stop is None or stop.value is not None):
-        found = host_shapes.sliced(parts, start.value, None if stop is None else stop.value)
+        found = unknown_ranks.sliced(parts, start.value, None if stop is None else stop.value)
     else:
-        found = host_shapes.between(x, parts, start, stop)
+        found = unknown_ranks.between(x, parts, start, stop)
     if found is None:
         raise unsupported("part of a shape of unknown length")
-    return host_shapes.shape_of_parts(found, is_list=isinstance(value, Dims) and value.is_list)
+    return unknown_ranks.shape_of_parts(found, is_list=isinstance(value, Dims) and value.is_list)
 
 
 def _is_slice(index: Any) -> bool:
@@ -164,13 +164,13 @@ def _piece(x: HostExecutor, t: Tensor, parts: Sequence[Any]) -> Tensor:
     found = x.unread_view(t, f"{t.name}[...]")
     if not x.computed.isdisjoint((t.name, t.shape_of)):
         x.computed.add(found.name)
-    whole = host_shapes.parts_of(x, HostShape(t.shape_of)) if t.shape_of else None
-    rest = None if whole is None else host_shapes.sliced(whole, len(parts), None)
+    whole = unknown_ranks.parts_of(x, HostShape(t.shape_of)) if t.shape_of else None
+    rest = None if whole is None else unknown_ranks.sliced(whole, len(parts), None)
     if whole is None or rest is None:
         return found
     if all(isinstance(part, Num) for part in parts):
-        return replace(found, shape_of=host_shapes.named(x, rest))
-    size = host_shapes.item(whole, 0)
+        return replace(found, shape_of=unknown_ranks.named(x, rest))
+    size = unknown_ranks.item(whole, 0)
     if len(parts) != 1 or not _is_part(parts[0]) or size is None:
         return found
     start, stop, step = _ends(x, parts[0])

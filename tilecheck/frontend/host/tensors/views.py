@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tilecheck.frontend import host_shapes
+from tilecheck.frontend.host.sizes import unknown_ranks
 from tilecheck.frontend.host.tensors import layout as T
 from tilecheck.frontend.host.tensors.dtypes import full_type, width
 from tilecheck.frontend.host.values import Axes, HostShape, Order, Pieces, Split, Tensor, Unknown
@@ -113,14 +113,14 @@ def _of_type(x: HostExecutor, t: Tensor, dtype: str) -> Tensor:
 def _view_as_real(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
     """The real and the imaginary parts of complex elements, side by side along an axis of their own."""
     t = x.laid_out(x.known_rank(t))
-    parts = t.shape if t.shape is not None else host_shapes.parts_of(x, HostShape(t.shape_of))
+    parts = t.shape if t.shape is not None else unknown_ranks.parts_of(x, HostShape(t.shape_of))
     own = replace(T.piece(t, x.unread(f"{t.name}.view_as_real()").name), recast=True, room=None)
     if parts is None or not T.is_dense(t):
         return own
     return x.shaped(replace(own, contiguous=t.contiguous, dense=True), (*parts, E.const(2)))
 
 
-def shaped(x: HostExecutor, t: Tensor, parts: host_shapes.Parts) -> Tensor:
+def shaped(x: HostExecutor, t: Tensor, parts: unknown_ranks.Parts) -> Tensor:
     """`t.view(parts)`: torch raises unless there are as many elements."""
     t = x.laid_out(t)
     count = x.count_of(t)
@@ -131,18 +131,18 @@ def shaped(x: HostExecutor, t: Tensor, parts: host_shapes.Parts) -> Tensor:
             raise unsupported("reshape of an unknown number of elements")
         x.assume(found[1])
         return found[0]
-    if host_shapes.parts_of(x, HostShape(t.shape_of)) == parts and t.shape is None:
+    if unknown_ranks.parts_of(x, HostShape(t.shape_of)) == parts and t.shape is None:
         return t
     if any(part.value == -1 for part in plain):
         parts = _filled_in(parts, count)
     elif count is not None:
-        x.assume(E.eq(host_shapes.product(parts), count))
+        x.assume(E.eq(unknown_ranks.product(parts), count))
     return x.shaped(replace(t, strides=None, strides_of=""), parts)
 
 
-def _filled_in(parts: host_shapes.Parts, count: Expr | None) -> host_shapes.Parts:
+def _filled_in(parts: unknown_ranks.Parts, count: Expr | None) -> unknown_ranks.Parts:
     """A shape with -1 replaced by the quotient that it stands for, where that is exact."""
-    rest = host_shapes.product(tuple(p for p in parts if not isinstance(p, Expr) or p.value != -1))
+    rest = unknown_ranks.product(tuple(p for p in parts if not isinstance(p, Expr) or p.value != -1))
     size = None if count is None else exact_quotient(count, rest)
     holes = [k for k, part in enumerate(parts) if isinstance(part, Expr) and part.value == -1]
     if size is None or len(holes) > 1:
@@ -155,9 +155,9 @@ def _reshape(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
     return T.copied_unless_contiguous(shaped(x, t, sizes(x, args)), t)
 
 
-def _parts_of_other(x: HostExecutor, args: Arguments) -> host_shapes.Parts:
+def _parts_of_other(x: HostExecutor, args: Arguments) -> unknown_ranks.Parts:
     other = x.known_rank(x.tensor(args.at(0)))
-    parts = other.shape if other.shape is not None else host_shapes.parts_of(x, HostShape(other.shape_of))
+    parts = other.shape if other.shape is not None else unknown_ranks.parts_of(x, HostShape(other.shape_of))
     if parts is None or not (other.shape is not None or other.shape_of):
         raise unsupported("shape of this tensor")
     return parts
@@ -193,7 +193,7 @@ def _ravel(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
 
 def _unflatten(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
     given = args.bind(("dim", "sizes"), "unflatten")
-    axis, inner = x.scalar(given["dim"], "dim").value, host_shapes.parts_of(x, given["sizes"])
+    axis, inner = x.scalar(given["dim"], "dim").value, unknown_ranks.parts_of(x, given["sizes"])
     plain = tuple(part for part in inner or () if isinstance(part, Expr))
     if t.shape is None or axis is None or not plain or len(plain) != len(inner or ()):
         raise unsupported("unflatten")
@@ -224,12 +224,12 @@ def _transpose(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
 
 def _swapped_somewhere(x: HostExecutor, t: Tensor, axes: tuple[Expr, ...]) -> Tensor:
     """`t.transpose(dim, -1)`: of one shape it makes one other, of which it makes that shape again."""
-    if t.shape is not None or not all(map(host_shapes.is_read, axes)):
+    if t.shape is not None or not all(map(unknown_ranks.is_read, axes)):
         raise unsupported("symbolic axis")
     found = reordered(x, t, f"{t.name}.transpose()")
     source, swapped = x.transposes.get(t.shape_of, (t.shape_of, frozenset()))
     ranks = frozenset(E.sym(host_rank(name)) for name in (source, t.shape_of))
-    places = frozenset(host_shapes.modulo_rank(axis, ranks) for axis in axes)
+    places = frozenset(unknown_ranks.modulo_rank(axis, ranks) for axis in axes)
     if places == swapped:
         return replace(found, shape_of=source)
     made = next((name for name, of in x.transposes.items() if of == (t.shape_of, places)), "")
@@ -268,14 +268,14 @@ def _permute(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
 
 def _put_last(x: HostExecutor, t: Tensor, order: Order) -> Tensor:
     """`t.permute(order)` where one axis comes last: torch raises unless `order` has each axis once."""
-    parts = host_shapes.parts_of(x, HostShape(t.shape_of)) if t.shape is None and t.shape_of else t.shape
-    whole = parts is not None and E.sub(host_shapes.rank(parts), order.count) is E.ZERO
-    if parts is None or not whole or not order.last or not host_shapes.is_read(order.axis):
+    parts = unknown_ranks.parts_of(x, HostShape(t.shape_of)) if t.shape is None and t.shape_of else t.shape
+    whole = parts is not None and E.sub(unknown_ranks.rank(parts), order.count) is E.ZERO
+    if parts is None or not whole or not order.last or not unknown_ranks.is_read(order.axis):
         raise unsupported("order of axes")
     x.assume(E.all_of(E.le(0, order.axis), E.lt(order.axis, order.count)))
-    ways = host_shapes.divided(x, parts, order.axis)
-    axis = None if ways is None else host_shapes.item(ways[1], 0)
-    after = None if ways is None else host_shapes.sliced(ways[1], 1, None)
+    ways = unknown_ranks.divided(x, parts, order.axis)
+    axis = None if ways is None else unknown_ranks.item(ways[1], 0)
+    after = None if ways is None else unknown_ranks.sliced(ways[1], 1, None)
     if ways is None or axis is None or after is None:
         raise unsupported("order of axes")
     return x.shaped(reordered(x, t, f"{t.name}.permute()"), (*ways[0], *after, axis))
@@ -313,7 +313,7 @@ def _expand_as(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
     return _expanded(x, t, _parts_of_other(x, args))
 
 
-def _expanded(x: HostExecutor, t: Tensor, parts: host_shapes.Parts) -> Tensor:
+def _expanded(x: HostExecutor, t: Tensor, parts: unknown_ranks.Parts) -> Tensor:
     plain = tuple(part for part in parts if isinstance(part, Expr))
     if len(plain) == len(parts):
         found = T.expanded(t, plain)
@@ -360,7 +360,7 @@ def _unfold(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
 
 def _as_strided(x: HostExecutor, t: Tensor, args: Arguments) -> Any:
     given = args.bind(("size", "stride", "storage_offset?"), "as_strided")
-    shape, strides = (host_shapes.parts_of(x, given[name]) for name in ("size", "stride"))
+    shape, strides = (unknown_ranks.parts_of(x, given[name]) for name in ("size", "stride"))
     plain = tuple(part for part in shape or () if isinstance(part, Expr))
     steps = tuple(part for part in strides or () if isinstance(part, Expr))
     if not plain or len(plain) != len(shape or ()) or len(steps) != len(plain) != len(strides or ()):
@@ -488,7 +488,7 @@ def along(x: HostExecutor, t: Tensor, args: Arguments, text: str, values: tuple[
             found = E.ite(E.any_of(E.eq(axis, k), E.eq(axis, k - len(values))), values[k], found)
         return number(found)
     if not isinstance(axis, int) and text == SIZE and t.shape is None and t.shape_of:
-        own = host_shapes.item_somewhere(x, x.shapes.get(t.shape_of, (Axes(t.shape_of),)), axis)
+        own = unknown_ranks.item_somewhere(x, x.shapes.get(t.shape_of, (Axes(t.shape_of),)), axis)
         return x.natural(f"{t.name}.{text}") if own is None else number(own)
     return x.natural(f"{t.name}.{text}")
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_bits, host_calls, host_shapes
+from tilecheck.frontend import host_calls
 from tilecheck.frontend.execute import expressions
+from tilecheck.frontend.host.sizes import powers_of_two, unknown_ranks
 from tilecheck.frontend.host.tensors.elementwise import elementwise
 from tilecheck.frontend.host.values import (
     BitLength,
@@ -60,10 +61,10 @@ def operate(x: HostExecutor, op: str, a: Any, b: Any) -> Any:
         case Order(last=False), Seq((Num(elem=axis),), True) if op == "+" and axis is a.axis:
             return replace(a, last=True)
         case Seq(), Num(elem=E.Expr() as times) if op == "*" and times.value is None and a.items:
-            return host_shapes.repeated(x, a, times)
+            return unknown_ranks.repeated(x, a, times)
         case (Num() | Unknown() | Ratio(), Num() | Unknown()) if op == "/":
             return _ratio(x, a, b)
-        case Num(), Num() if (found := host_bits.on_bits(x, op, a, b)) is not None:
+        case Num(), Num() if (found := powers_of_two.on_bits(x, op, a, b)) is not None:
             return found
         case _:
             return expressions.operate(x, op, a, b)
@@ -71,10 +72,10 @@ def operate(x: HostExecutor, op: str, a: Any, b: Any) -> Any:
 
 def _joined(x: HostExecutor, a: Any, b: Any) -> Any:
     """`x.shape[:-1] + (n,)`."""
-    first, second = host_shapes.parts_of(x, a), host_shapes.parts_of(x, b)
+    first, second = unknown_ranks.parts_of(x, a), unknown_ranks.parts_of(x, b)
     if first is None or second is None:
         raise UnsupportedConstruct("sum of these values")
-    return host_shapes.shape_of_parts((*first, *second), is_list=not isinstance(a, HostShape) and a.is_list)
+    return unknown_ranks.shape_of_parts((*first, *second), is_list=not isinstance(a, HostShape) and a.is_list)
 
 
 def _ratio(x: HostExecutor, a: Any, b: Any) -> Any:
@@ -196,10 +197,10 @@ def _equal_items(x: HostExecutor, a: Any, b: Any) -> E.Expr | None:
             own = a.of == b.of or all(map(x.is_given, (a.of, b.of)))
             return same_strides(a.of, b.of) if own else x.unread_test(f"strides of {a.of} and {b.of}")
         case (HostShape() | Dims(), HostShape() | Dims()):
-            return _equal_parts(x, host_shapes.parts_of(x, a), host_shapes.parts_of(x, b))
+            return _equal_parts(x, unknown_ranks.parts_of(x, a), unknown_ranks.parts_of(x, b))
         case (Dims(), Seq()) | (Seq(), Dims()):
             shape, items = (a, b) if isinstance(a, Dims) else (b, a)
-            return host_shapes.equals_items(shape.parts, tuple(x.scalar(i, "extent") for i in items.items))
+            return unknown_ranks.equals_items(shape.parts, tuple(x.scalar(i, "extent") for i in items.items))
         case (HostShape(), Seq()) | (Seq(), HostShape()):
             shape, items = (a, b) if isinstance(a, HostShape) else (b, a)
             return _equals_items(x, shape, items)
@@ -210,15 +211,17 @@ def _equal_items(x: HostExecutor, a: Any, b: Any) -> E.Expr | None:
     return None
 
 
-def _equal_parts(x: HostExecutor, a: host_shapes.Parts | None, b: host_shapes.Parts | None) -> E.Expr | None:
+def _equal_parts(
+    x: HostExecutor, a: unknown_ranks.Parts | None, b: unknown_ranks.Parts | None
+) -> E.Expr | None:
     """Whether two shapes of unknown rank are equal: then they have as many axes, and elements."""
     if a is None or b is None:
         return None
-    same = host_shapes.same_parts(a, b)
+    same = unknown_ranks.same_parts(a, b)
     if same is not None:
         return same
-    counts = E.eq(host_shapes.product(a), host_shapes.product(b))
-    return E.all_of(x.unread_test("equal shapes"), counts, E.eq(host_shapes.rank(a), host_shapes.rank(b)))
+    counts = E.eq(unknown_ranks.product(a), unknown_ranks.product(b))
+    return E.all_of(x.unread_test("equal shapes"), counts, E.eq(unknown_ranks.rank(a), unknown_ranks.rank(b)))
 
 
 def _equals_items(x: HostExecutor, shape: HostShape, items: Seq) -> E.Expr | None:

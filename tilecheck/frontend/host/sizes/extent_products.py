@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.dataclass import dataclass
-from tilecheck.frontend import host_shapes
 from tilecheck.frontend.execute.expressions import evaluate
+from tilecheck.frontend.host.sizes import unknown_ranks
+from tilecheck.frontend.host.sizes.operators import operate
 from tilecheck.frontend.host.values import Axes, Dims, HostShape, Unknown
-from tilecheck.frontend.host_operators import operate
 from tilecheck.frontend.host_targets import change
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.values.values import Frame, Num, Range, Seq
@@ -66,9 +66,9 @@ def multiplies(x: HostExecutor, node: cst.For, source: Any, frame: Frame) -> boo
         return False
     factor, after = found
     for name, value in zip(names, held, strict=True):
-        frame.names[name] = operate(x, "*", value, Num((), host_shapes.meant(x, factor), "int", None))
+        frame.names[name] = operate(x, "*", value, Num((), unknown_ranks.meant(x, factor), "int", None))
     if stores:
-        change(x, _value(x, of, frame), host_shapes.shape_of_parts(after, is_list=True), frame)
+        change(x, _value(x, of, frame), unknown_ranks.shape_of_parts(after, is_list=True), frame)
     frame.names[variable] = x.natural(variable)
     return True
 
@@ -110,16 +110,16 @@ def _value(x: HostExecutor, path: str, frame: Frame) -> Any:
     return evaluate(x, cst.parse_expression(path), frame) if path else None
 
 
-def _over_shape(x: HostExecutor, source: HostShape | Dims) -> tuple[Expr, host_shapes.Parts] | None:
-    parts = host_shapes.parts_of(x, source)
-    return None if parts is None else (host_shapes.product(parts), parts)
+def _over_shape(x: HostExecutor, source: HostShape | Dims) -> tuple[Expr, unknown_ranks.Parts] | None:
+    parts = unknown_ranks.parts_of(x, source)
+    return None if parts is None else (unknown_ranks.product(parts), parts)
 
 
 def _over_axes(
     x: HostExecutor, source: Any, steps: list[Any], held: Any, stores: list[_Store], frame: Frame
-) -> tuple[Expr, host_shapes.Parts] | None:
+) -> tuple[Expr, unknown_ranks.Parts] | None:
     """The product of the extents along some axes, and the shape where these are 1."""
-    parts = host_shapes.parts_of(x, held) if isinstance(held, HostShape | Dims) else None
+    parts = unknown_ranks.parts_of(x, held) if isinstance(held, HostShape | Dims) else None
     if parts is None:
         return None
     if stores:
@@ -137,30 +137,32 @@ def _over_axes(
     return _over_any(x, source.name if isinstance(source, Unknown) else "(dims)", only.of)
 
 
-def _over_range(x: HostExecutor, r: Range, parts: host_shapes.Parts) -> tuple[Expr, host_shapes.Parts] | None:
+def _over_range(
+    x: HostExecutor, r: Range, parts: unknown_ranks.Parts
+) -> tuple[Expr, unknown_ranks.Parts] | None:
     start, stop, step = (x.scalar(n, "loop bound") for n in (r.start, r.stop, r.step))
     if step is not E.ONE or not all(_counts(x, at, parts) for at in (start, stop)):
         return None
-    ends = host_shapes.divided(x, parts, stop)
-    ways = None if ends is None else host_shapes.divided(x, ends[0], start)
+    ends = unknown_ranks.divided(x, parts, stop)
+    ways = None if ends is None else unknown_ranks.divided(x, ends[0], start)
     if ends is None or ways is None:
         return None
-    ones = Axes(host_shapes.of_count(x, "shape", E.ONE, host_shapes.rank(ways[1])))
-    return host_shapes.product(ways[1]), (*ways[0], ones, *ends[1])
+    ones = Axes(unknown_ranks.of_count(x, "shape", E.ONE, unknown_ranks.rank(ways[1])))
+    return unknown_ranks.product(ways[1]), (*ways[0], ones, *ends[1])
 
 
-def _counts(x: HostExecutor, at: Expr, parts: host_shapes.Parts) -> bool:
+def _counts(x: HostExecutor, at: Expr, parts: unknown_ranks.Parts) -> bool:
     """Whether a position is none that a slice would count from the end."""
-    less = E.sub(at, host_shapes.rank(parts)).value
-    return host_shapes.is_nonnegative(x, at) or (less is not None and less <= 0)
+    less = E.sub(at, unknown_ranks.rank(parts)).value
+    return unknown_ranks.is_nonnegative(x, at) or (less is not None and less <= 0)
 
 
-def _over_any(x: HostExecutor, dims: str, of: str) -> tuple[Expr, host_shapes.Parts]:
+def _over_any(x: HostExecutor, dims: str, of: str) -> tuple[Expr, unknown_ranks.Parts]:
     """Any axes of a free tensor, in any order: the product of their extents, and that of all others, make the
     number of its elements."""
     inside, others = f"{of}.shape[{dims}]", f"{of}.shape[not {dims}]"
     key = (of, E.sym(host_rank(inside)))
     if key not in x.cuts:
-        host_shapes.parted(x, key, inside, others)
+        unknown_ranks.parted(x, key, inside, others)
         x.define(E.sym(host_rank(others)), E.eq(E.sym(host_rank(others)), E.sym(host_rank(of))))
     return E.sym(host_numel(inside)), (Axes(others),)

@@ -1,0 +1,1 @@
+"""Arithmetic on sizes and shapes of host code."""
