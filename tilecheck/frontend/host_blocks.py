@@ -10,11 +10,11 @@ import libcst as cst
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.execute import statements
 from tilecheck.frontend.execute.expressions import evaluate
+from tilecheck.frontend.host.memory.mutations import unread_code_runs
+from tilecheck.frontend.host.memory.rejections import about, parts
+from tilecheck.frontend.host.memory.sharing import unread_of
 from tilecheck.frontend.host.sizes.operators import compare
 from tilecheck.frontend.host.values import Unknown
-from tilecheck.frontend.host_changes import unread_code_runs
-from tilecheck.frontend.host_doubts import about, parts
-from tilecheck.frontend.host_sharing import unread_of
 from tilecheck.frontend.host_targets import assigned, forget
 from tilecheck.frontend.modules.bindings import Import, dotted
 from tilecheck.frontend.text.syntax import has_kind, walk

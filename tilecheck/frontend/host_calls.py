@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.execute.expressions import call, operate, static_items
+from tilecheck.frontend.host.memory.mutations import read_element, read_number, read_sequence
+from tilecheck.frontend.host.memory.sharing import unread_of
+from tilecheck.frontend.host.memory.uninitialised import blank
+from tilecheck.frontend.host.memory.unread_effects import calls_nothing
 from tilecheck.frontend.host.sizes import unknown_ranks
 from tilecheck.frontend.host.tensors import descriptors as host_descriptors
 from tilecheck.frontend.host.tensors import layout as T
@@ -33,11 +37,7 @@ from tilecheck.frontend.host.values import (
     Updated,
 )
 from tilecheck.frontend.host_arguments import in_format, number, sizes, without
-from tilecheck.frontend.host_blank import blank
-from tilecheck.frontend.host_changes import read_element, read_number, read_sequence
-from tilecheck.frontend.host_effects import calls_nothing
 from tilecheck.frontend.host_iterators import is_used_at_once
-from tilecheck.frontend.host_sharing import unread_of
 from tilecheck.frontend.values import arithmetic as numbers
 from tilecheck.frontend.values.values import (
     Choice,

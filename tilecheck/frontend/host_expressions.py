@@ -8,10 +8,12 @@ from typing import Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_sharing
 from tilecheck.frontend.execute import expressions
 from tilecheck.frontend.execute.expressions import binds_nothing, evaluate
 from tilecheck.frontend.execute.statements import assign
+from tilecheck.frontend.host.memory import sharing
+from tilecheck.frontend.host.memory.rejections import doubt, parts
+from tilecheck.frontend.host.memory.unread_effects import forget_effects
 from tilecheck.frontend.host.run import HostExecutor, facts_of, is_nameless
 from tilecheck.frontend.host.sizes import unknown_ranks
 from tilecheck.frontend.host.sizes.operators import compare, operate
@@ -19,8 +21,6 @@ from tilecheck.frontend.host.tensors.elementwise import elementwise
 from tilecheck.frontend.host.tensors.library import matmul
 from tilecheck.frontend.host.values import Dims, HostShape, Members, Order, Table, Tensor, Unknown, named_in
 from tilecheck.frontend.host_arguments import iterable, literal
-from tilecheck.frontend.host_doubts import doubt, parts
-from tilecheck.frontend.host_effects import forget_effects
 from tilecheck.frontend.host_functions import call
 from tilecheck.frontend.host_iterators import is_used_at_once
 from tilecheck.frontend.host_names import attribute_node, name, subscript
@@ -262,7 +262,7 @@ def _of_any_items(x: HostExecutor, node: cst.ListComp | cst.GeneratorExp, source
         raise UnsupportedConstruct("comprehension over a parameter")
     none = E.negate(x.test_of_machine(f"any of {frame.table.text(node)}"))
     x.assume(E.any_of(none, E.all_of(*said)))
-    found = host_sharing.unread_of(x, frame.table.text(node), *named_in(node, frame))
+    found = sharing.unread_of(x, frame.table.text(node), *named_in(node, frame))
     x.made_of[found.name] = frozenset[str]().union(*map(_sized_as, named_in(node, frame))) - {""}
     if isinstance(source, Unknown) and not node.for_in.ifs:
 

@@ -9,11 +9,28 @@ from typing import Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_lists, host_returns
+from tilecheck.frontend import host_lists
 from tilecheck.frontend.execute import expressions
 from tilecheck.frontend.execute.expressions import evaluate
 from tilecheck.frontend.execute.state import Arguments
 from tilecheck.frontend.execute.statements import call_function
+from tilecheck.frontend.host.memory import returned
+from tilecheck.frontend.host.memory.mutations import (
+    MUTATORS,
+    anything_changed,
+    elements_changed,
+    read_once,
+    used_up,
+)
+from tilecheck.frontend.host.memory.rejections import doubt
+from tilecheck.frontend.host.memory.sharing import CACHED, given_back, hand_on, hand_on_named, kept, storages_in
+from tilecheck.frontend.host.memory.unread_effects import (
+    OF_CONTEXTS,
+    forget_effects,
+    read_effects,
+    stop_at_reshaping,
+    unread_effects,
+)
 from tilecheck.frontend.host.run import HostExecutor
 from tilecheck.frontend.host.sizes import unknown_ranks
 from tilecheck.frontend.host.tensors import reshaping
@@ -35,17 +52,7 @@ from tilecheck.frontend.host.values import (
 )
 from tilecheck.frontend.host_arguments import iterable, sizes
 from tilecheck.frontend.host_calls import checks_contracts
-from tilecheck.frontend.host_changes import MUTATORS, anything_changed, elements_changed, read_once, used_up
-from tilecheck.frontend.host_doubts import doubt
-from tilecheck.frontend.host_effects import (
-    OF_CONTEXTS,
-    forget_effects,
-    read_effects,
-    stop_at_reshaping,
-    unread_effects,
-)
 from tilecheck.frontend.host_names import attribute, used
-from tilecheck.frontend.host_sharing import CACHED, given_back, hand_on, hand_on_named, kept, storages_in
 from tilecheck.frontend.host_targets import (
     UNKNOWN_KEYWORDS,
     forget_attributes,
@@ -300,7 +307,7 @@ def invoke(x: HostExecutor, function: Any, args: Arguments, frame: Frame) -> Any
         case Method(value=Function()) if function.name == "replace_hints":
             return function.value  # the same kernel with other compiler hints
         case Named() | Method() | RecordType() if UNKNOWN_KEYWORDS not in dict(args.keywords):
-            spelled = host_returns.method_of(function, args) if isinstance(function, Named) else None
+            spelled = returned.method_of(function, args) if isinstance(function, Named) else None
             if spelled is not None:
                 function, args = spelled
             args = _of_any_type(function, args)
@@ -510,7 +517,7 @@ def unread_call(x: HostExecutor, function: Any, node: cst.CSTNode, args: Argumen
         if isinstance(value, Function) and launches_inside(value):
             _call_back(x, value, args, frame)
     text = args.table.text(node)
-    found = host_returns.result(x, function, args, text)
+    found = returned.result(x, function, args, text)
     exposed = set(x.exposed)
     if found is None:
         hand_on(x, function, *args.positional, *(v for _, v in args.keywords))
@@ -520,9 +527,7 @@ def unread_call(x: HostExecutor, function: Any, node: cst.CSTNode, args: Argumen
     if isinstance(function, Method) and function.name in OF_CONTEXTS:
         x.exposed = exposed
     is_new = isinstance(found, Unknown) and found.name in x.allocated
-    if (found is None or (is_new and host_returns.demands(function, args))) and not _turns_none_away(
-        x, function
-    ):
+    if (found is None or (is_new and returned.demands(function, args))) and not _turns_none_away(x, function):
         doubt(x, node, frame)
     result = x.unread(text) if found is None else found
     if found is None and not isinstance(function, Method):

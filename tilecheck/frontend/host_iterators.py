@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tilecheck.frontend.host_changes import holds_mutable
+from tilecheck.frontend.host.memory.mutations import holds_mutable
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.text.syntax import names_touched, walk_kind
 

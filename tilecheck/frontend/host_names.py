@@ -9,11 +9,11 @@ import libcst as cst
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.execute import expressions
 from tilecheck.frontend.execute.expressions import evaluate, module_name
+from tilecheck.frontend.host.memory.mutations import is_mutable, lose_objects, read_global, read_member
+from tilecheck.frontend.host.memory.sharing import kept, unread_of
+from tilecheck.frontend.host.memory.unread_effects import stop_at_reshaping
 from tilecheck.frontend.host.run import HostExecutor
 from tilecheck.frontend.host.values import Dims, Gridded, Order, Table, Unknown
-from tilecheck.frontend.host_changes import is_mutable, lose_objects, read_global, read_member
-from tilecheck.frontend.host_effects import stop_at_reshaping
-from tilecheck.frontend.host_sharing import kept, unread_of
 from tilecheck.frontend.host_targets import kept_attribute, of_form
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.modules.project import ModuleTable

@@ -14,17 +14,18 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_lists, host_sharing
+from tilecheck.frontend import host_lists
 from tilecheck.frontend.execute import statements
 from tilecheck.frontend.execute.expressions import evaluate, joined
 from tilecheck.frontend.execute.state import Arguments
+from tilecheck.frontend.host.memory import sharing
+from tilecheck.frontend.host.memory.mutations import container_changed, elements_changed, item_stored, used_up
+from tilecheck.frontend.host.memory.rejections import doubt, doubt_loop, header_of
+from tilecheck.frontend.host.memory.unread_effects import defined, forget_effects, rebinds
 from tilecheck.frontend.host.sizes.extent_products import multiplies
 from tilecheck.frontend.host.sizes.operators import operate
 from tilecheck.frontend.host.values import Dims, HostShape, Table, Tensor, Unknown, Updated
 from tilecheck.frontend.host_blocks import run_match, run_try, run_with
-from tilecheck.frontend.host_changes import container_changed, elements_changed, item_stored, used_up
-from tilecheck.frontend.host_doubts import doubt, doubt_loop, header_of
-from tilecheck.frontend.host_effects import defined, forget_effects, rebinds
 from tilecheck.frontend.host_iterators import may_change_source
 from tilecheck.frontend.host_targets import assigned, change, delete, forget, lose_changed, unpack_unknown
 from tilecheck.frontend.modules.bindings import dotted
@@ -67,7 +68,7 @@ def execute(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> bool:
 
 def _lose(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
     """A statement that is not read: what it assigns is unknown, and it may have ended the function."""
-    host_sharing.hand_on_named(x, node, frame)
+    sharing.hand_on_named(x, node, frame)
     doubt(x, node, frame)
     forget(x, node, frame)
 
@@ -189,7 +190,7 @@ def _augmented(x: HostExecutor, node: cst.AugAssign, frame: Frame) -> None:
         if isinstance(before, Seq) and isinstance(amount, Seq) and adds:
             change(x, before, joined(before, amount.items), frame)
         else:
-            change(x, before, host_sharing.unread_of(x, "list", before, amount), frame)
+            change(x, before, sharing.unread_of(x, "list", before, amount), frame)
         return
     op = statements.AUGMENTED.get(type(node.operator))
     if op is None:
@@ -282,7 +283,7 @@ def _after(x: HostExecutor, node: cst.For | cst.While, frame: Frame) -> None:
 
 def _forget_places(x: HostExecutor, node: cst.For | cst.While, frame: Frame) -> None:
     """What a loop changes through attributes, items and methods is unknown in each of its iterations."""
-    host_sharing.flows(x, node, frame)
+    sharing.flows(x, node, frame)
     lose_changed(x, node, frame)
     plain = statements.assigned_names(node)
     for name in assigned(node):

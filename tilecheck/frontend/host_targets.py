@@ -7,14 +7,10 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_sharing
 from tilecheck.frontend.execute import statements
 from tilecheck.frontend.execute.expressions import evaluate
-from tilecheck.frontend.host.sizes import unknown_ranks
-from tilecheck.frontend.host.tensors import reshaping
-from tilecheck.frontend.host.values import Dims, HostShape, Starred, Table, Tensor, Unknown
-from tilecheck.frontend.host_arguments import literal
-from tilecheck.frontend.host_changes import (
+from tilecheck.frontend.host.memory import sharing
+from tilecheck.frontend.host.memory.mutations import (
     MUTATORS,
     anything_changed,
     attribute_stored,
@@ -24,7 +20,11 @@ from tilecheck.frontend.host_changes import (
     lose_objects,
     used_up,
 )
-from tilecheck.frontend.host_effects import forget_effects
+from tilecheck.frontend.host.memory.unread_effects import forget_effects
+from tilecheck.frontend.host.sizes import unknown_ranks
+from tilecheck.frontend.host.tensors import reshaping
+from tilecheck.frontend.host.values import Dims, HostShape, Starred, Table, Tensor, Unknown
+from tilecheck.frontend.host_arguments import literal
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.text.syntax import has_kind, names_touched, walk_kind
 from tilecheck.frontend.values.values import Choice, Const, Frame, Function, Num, Poison, Record, Seq
@@ -46,7 +46,7 @@ _KEEPING = frozenset(
 
 def forget(x: HostExecutor, node: cst.CSTNode, frame: Frame) -> None:
     """Make everything that `node` may assign unknown."""
-    host_sharing.flows(x, node, frame)
+    sharing.flows(x, node, frame)
     lose_changed(x, node, frame)
     for name in assigned(node):
         forget_inside(x, name, frame)
@@ -81,7 +81,7 @@ def forget_inside(x: HostExecutor, name: str, frame: Frame) -> None:
     at: Frame | None = frame
     while at is not None:
         for path in [n for n in at.names if n.startswith(f"{name}.")]:
-            at.names[path] = host_sharing.unread_of(x, path, at.names[path])
+            at.names[path] = sharing.unread_of(x, path, at.names[path])
         at = at.parent
 
 
@@ -173,7 +173,7 @@ def assign_target(x: HostExecutor, target: cst.BaseExpression, value: Any, frame
     """Targets that kernels may not have: attributes, items, starred names."""
     if isinstance(target, cst.Name):
         if (frame.table.file, target.value) in x.events.rebound:  # functions around or inside find it
-            host_sharing.hand_on(x, value)
+            sharing.hand_on(x, value)
         forget_inside(x, target.value, frame)
     elif isinstance(target, cst.Tuple | cst.List):
         value = _of_length(x, value, target)
@@ -216,10 +216,10 @@ def _assign_attribute(x: HostExecutor, target: cst.Attribute, value: Any, frame:
     if target.attr.value in ("data", "shape", "strides") and not of_context:
         if not reshaping.can_follow(x, target, target.value, frame):
             x.stop(f"`.{target.attr.value}` of a tensor is assigned")
-        host_sharing.hand_on(x, value)
+        sharing.hand_on(x, value)
         reshaping.changed(x, evaluate(x, target.value, frame), (value,), frame)
         return
-    host_sharing.hand_on(x, value)
+    sharing.hand_on(x, value)
     holder = evaluate(x, target.value, frame)
     if isinstance(holder, Tensor) and holder.described:
         x.stop("a descriptor is changed")
@@ -236,7 +236,7 @@ def _assign_attribute(x: HostExecutor, target: cst.Attribute, value: Any, frame:
 
 def _assign_item(x: HostExecutor, target: cst.Subscript, value: Any, frame: Frame) -> None:
     """`d[k] = v`: a tensor keeps its shape, a display with literal keys is followed, others are lost."""
-    host_sharing.hand_on(x, value)
+    sharing.hand_on(x, value)
     name = dotted(target.value)
     owner = evaluate(x, target.value.value, frame) if isinstance(target.value, cst.Attribute) else None
     if isinstance(owner, Tensor) and owner.described:
@@ -248,7 +248,7 @@ def _assign_item(x: HostExecutor, target: cst.Subscript, value: Any, frame: Fram
     held = evaluate(x, target.value, frame) if held is None or isinstance(held, Choice) else held
     if isinstance(held, Table) and len(target.slice) == 1 and isinstance(target.slice[0].slice, cst.Index):
         key = literal(evaluate(x, target.slice[0].slice.value, frame))
-        lost = host_sharing.unread_of(x, name or "dictionary", held, value)
+        lost = sharing.unread_of(x, name or "dictionary", held, value)
         change(x, held, lost if key is None else Table({**held.items, key: value}), frame)
     elif isinstance(held, Dims) and len(target.slice) == 1 and isinstance(target.slice[0].slice, cst.Index):
         index = x.scalar(evaluate(x, target.slice[0].slice.value, frame), "axis")
@@ -262,7 +262,7 @@ def _assign_item(x: HostExecutor, target: cst.Subscript, value: Any, frame: Fram
     elif isinstance(held, Seq) and (items := _replaced(x, held, target, value, frame)) is not None:
         change(x, held, items, frame)
     elif isinstance(held, Table | Seq | Dims):
-        change(x, held, host_sharing.unread_of(x, name or "list", held, value), frame)
+        change(x, held, sharing.unread_of(x, name or "list", held, value), frame)
     elif isinstance(held, Tensor) or any(isinstance(part.slice, cst.Slice) for part in target.slice):
         elements_changed(x, (held,), certainly=True)
     else:
@@ -347,7 +347,7 @@ def bind_starred(x: HostExecutor, function: Function, args: Arguments) -> Frame 
     if rest is not None:
         whole = UNKNOWN_KEYWORDS not in others
         frame.names[rest.name.value] = (
-            Table(others) if whole else host_sharing.unread_of(x, rest.name.value, *others.values())
+            Table(others) if whole else sharing.unread_of(x, rest.name.value, *others.values())
         )
     return frame
 
@@ -366,7 +366,7 @@ def bound(x: HostExecutor, function: Function, args: Arguments) -> Frame:
         if holds_mutable(frame.names[name]):
             frame.names[name] = x.unread(name)
         elif has_kind(p.default, cst.Call):
-            made = host_sharing.kept(frame.names[name])
+            made = sharing.kept(frame.names[name])
             frame.names[name] = x.defaults.setdefault((function.node, name), made)
     return frame
 
@@ -398,7 +398,7 @@ def _starred(x: HostExecutor, value: Any, count: int, star: int, rest: str) -> S
         stop = len(value.items) - after
         return Seq((*value.items[:star], Seq(value.items[star:stop], True), *value.items[stop:]))
     if held is None:
-        held = host_sharing.unread_of(x, rest, value)
+        held = sharing.unread_of(x, rest, value)
     items = (_item_of(x, value, k if k < star else k - count) for k in range(count) if k != star)
     found = list(items)
     return Seq((*found[:star], held, *found[star:]))
@@ -408,7 +408,7 @@ def _item_of(x: HostExecutor, value: Any, position: int) -> Any:
     try:
         return x.dialect.subscript(x, value, Num((), E.const(position), "int", None))
     except UnsupportedConstruct:
-        return host_sharing.unread_of(x, "item", value)
+        return sharing.unread_of(x, "item", value)
 
 
 def unpack_unknown(x: HostExecutor, target: cst.Tuple | cst.List, frame: Frame, value: Any = None) -> None:
@@ -416,7 +416,7 @@ def unpack_unknown(x: HostExecutor, target: cst.Tuple | cst.List, frame: Frame, 
     _names(target, found)
     for name in found:
         forget_inside(x, name, frame)
-        frame.names[name] = host_sharing.unread_of(x, name, value)
+        frame.names[name] = sharing.unread_of(x, name, value)
 
 
 def change(x: HostExecutor, held: Any, value: Any, frame: Frame) -> None:

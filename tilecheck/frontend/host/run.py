@@ -19,16 +19,12 @@ import libcst as cst
 
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import TilecheckError, UnsupportedConstruct
-from tilecheck.frontend import (
-    host_calls,
-    host_changes,
-    host_doubts,
-    host_effects,
-    host_sharing,
-    host_statements,
-    host_targets,
-)
+from tilecheck.frontend import host_calls, host_statements, host_targets
 from tilecheck.frontend.execute.state import Arguments, Executor
+from tilecheck.frontend.host.memory import mutations, rejections, sharing, unread_effects
+from tilecheck.frontend.host.memory.contents import Held
+from tilecheck.frontend.host.memory.mutations import Changes, Events, plain, read_number
+from tilecheck.frontend.host.memory.rejections import Header
 from tilecheck.frontend.host.sizes import unknown_ranks
 from tilecheck.frontend.host.tensors import layout as T
 from tilecheck.frontend.host.tensors import methods, subscripts
@@ -44,9 +40,6 @@ from tilecheck.frontend.host.values import (
     Unknown,
     Updated,
 )
-from tilecheck.frontend.host_changes import Changes, Events, plain, read_number
-from tilecheck.frontend.host_contents import Held
-from tilecheck.frontend.host_doubts import Header
 from tilecheck.frontend.kernels.definitions import find_kernels
 from tilecheck.frontend.values import arithmetic
 from tilecheck.frontend.values.values import (
@@ -280,7 +273,7 @@ class HostExecutor(Executor):
     def named_inside(self, table: ModuleTable) -> frozenset[str]:
         """The names that functions inside others mention: whoever calls these may change what is held."""
         if table.file not in self.known.inside:
-            self.known.inside[table.file] = host_effects.named_inside(table)
+            self.known.inside[table.file] = unread_effects.named_inside(table)
         return self.known.inside[table.file]
 
     def define(self, symbol: Expr, fact: Expr) -> None:
@@ -458,7 +451,7 @@ class HostExecutor(Executor):
             case Updated():
                 return E.ne(value.number, 0)
             case Unknown():
-                now = host_changes.read_truth(self, value)
+                now = mutations.read_truth(self, value)
                 return E.ne(E.sym(host_scalar(now.name, opaque=now.opaque)), 0)
             case Named(name="typing.TYPE_CHECKING"):
                 return E.FALSE
@@ -535,10 +528,10 @@ class HostExecutor(Executor):
         return None if handler is None else lambda: handler(self, node, frame)
 
     def recover(self, problem: UnsupportedConstruct, node: cst.BaseExpression, frame: Frame) -> Any:
-        host_sharing.hand_on_named(self, node, frame)
-        host_doubts.doubt(self, node, frame)
+        sharing.hand_on_named(self, node, frame)
+        rejections.doubt(self, node, frame)
         host_targets.forget_named(self, node, frame)
-        host_effects.forget_effects(self, node, frame)
+        unread_effects.forget_effects(self, node, frame)
         found = self.unread(frame.table.text(node))
         if any(isinstance(n, _DISPLAYS) for n in (node, *node.children)):
             self.computed.add(found.name)  # what a list that this makes holds nobody hands in
@@ -565,7 +558,7 @@ class HostExecutor(Executor):
         if isinstance(a, Tensor) and isinstance(b, Tensor) and a == b:
             return a if a.copied else b  # `x` or a copy of it, which nothing else tells apart: perhaps a copy
         found = Executor.merge(self, cond, a, b)
-        if a is not b and (host_changes.is_mutable(a) or host_changes.is_mutable(b)):
+        if a is not b and (mutations.is_mutable(a) or mutations.is_mutable(b)):
             self.either.append((found, a, b))
         return found
 
@@ -576,7 +569,7 @@ class HostExecutor(Executor):
             # torch just made is nothing there, and whoever reads it knows which path was taken.
             one_only = "." in name and not (name in a and name in b)
             if one_only and not self.is_of_context(name):
-                merged[name] = host_sharing.unread_of(self, name, a.get(name), b.get(name))
+                merged[name] = sharing.unread_of(self, name, a.get(name), b.get(name))
         return merged
 
     def statement(self, node: cst.CSTNode, frame: Frame) -> bool:
@@ -663,7 +656,7 @@ class HostDialect:
         handler = host_calls.meaning(name)
         out = dict(args.keywords).get("out", Const(None))
         if out != Const(None) and name.partition(".")[0] in host_calls.LIBRARIES:
-            return host.with_layout(host_sharing.into(host, out, handler, args), f"out={_named(out, '')}")
+            return host.with_layout(sharing.into(host, out, handler, args), f"out={_named(out, '')}")
         if handler is None:
             raise UnsupportedConstruct(f"call of `{name}`")
         found = handler(host, args)

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_sharing
+from tilecheck.frontend.host.memory import sharing
+from tilecheck.frontend.host.memory.contents import contents_of
+from tilecheck.frontend.host.memory.mutations import plain
+from tilecheck.frontend.host.memory.uninitialised import is_blank
 from tilecheck.frontend.host.run import facts_of
 from tilecheck.frontend.host.sizes.unknown_ranks import divided_out, meant, of_rank
 from tilecheck.frontend.host.tensors import layout as T
 from tilecheck.frontend.host.values import BitLength, FloatParam, LaunchCall, Tensor, Unknown, Updated
-from tilecheck.frontend.host_blank import is_blank
-from tilecheck.frontend.host_changes import plain
-from tilecheck.frontend.host_contents import contents_of
 from tilecheck.frontend.kernels.annotations import Annotation, read_annotation
 from tilecheck.frontend.values.values import Choice, Const, Frame, Function, Named, Num, Seq, Token
 from tilecheck.ir import expr as E
@@ -410,10 +410,10 @@ def _tensor(x: HostExecutor, t: Tensor) -> HostTensor:
         blank=is_blank(x, t),
         offset=t.offset,
         room=t.room,
-        perhaps=host_sharing.reachable(x, storages),
-        given_back=host_sharing.givers(x, storages),
-        may_be=host_sharing.may_be(x, storages),
-        opaque=any(host_sharing.is_opaque(x, name) for name in storages),
+        perhaps=sharing.reachable(x, storages),
+        given_back=sharing.givers(x, storages),
+        may_be=sharing.may_be(x, storages),
+        opaque=any(sharing.is_opaque(x, name) for name in storages),
         allocated=all(name in x.allocated for name in storages),
         described=t.described,
         block=t.block,

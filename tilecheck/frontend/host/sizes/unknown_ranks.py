@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend.host.memory.mutations import read_sequence
 from tilecheck.frontend.host.tensors import layout as T
 from tilecheck.frontend.host.values import Axes, Dims, HostShape, Tensor, Unknown
-from tilecheck.frontend.host_changes import read_sequence
 from tilecheck.frontend.values.values import Choice, Num, Seq
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Symbol

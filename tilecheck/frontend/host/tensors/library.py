@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tilecheck.frontend import host_doubts
+from tilecheck.frontend.host.memory import rejections
 from tilecheck.frontend.host.sizes import unknown_ranks
 from tilecheck.frontend.host.tensors import layout as T
 from tilecheck.frontend.host.tensors.elementwise import broadcast, computed, joined, parts_of, same, shape_of
@@ -233,7 +233,7 @@ def stack(x: HostExecutor, args: Arguments) -> Tensor:
         if same is not None:
             x.assume(same)
         else:
-            x.doubted |= host_doubts.parts(*tensors)
+            x.doubted |= rejections.parts(*tensors)
     plain = all(isinstance(part, Expr) for part in shapes[0])
     contiguous = all(t.contiguous for t in tensors)
     if axis == 0:

@@ -7,6 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend.host.memory.contents import cast
+from tilecheck.frontend.host.memory.mutations import read_attribute, read_item
+from tilecheck.frontend.host.memory.rejections import parts
+from tilecheck.frontend.host.memory.sharing import given_back, unread_of
+from tilecheck.frontend.host.memory.uninitialised import blank
 from tilecheck.frontend.host.sizes import unknown_ranks
 from tilecheck.frontend.host.tensors import layout as T
 from tilecheck.frontend.host.tensors.dtypes import keeps_type, other_type
@@ -37,11 +42,6 @@ from tilecheck.frontend.host.values import (
     Unknown,
 )
 from tilecheck.frontend.host_arguments import in_format, literal, number, one_axis, sizes, unsupported
-from tilecheck.frontend.host_blank import blank
-from tilecheck.frontend.host_changes import read_attribute, read_item
-from tilecheck.frontend.host_contents import cast
-from tilecheck.frontend.host_doubts import parts
-from tilecheck.frontend.host_sharing import given_back, unread_of
 from tilecheck.frontend.values.values import Const, Named, Num, Seq, Token, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Symbol

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.dataclass import dataclass
-from tilecheck.frontend import host_sharing
+from tilecheck.frontend.host.memory import sharing
+from tilecheck.frontend.host.memory.mutations import anything_changed, live_frames
+from tilecheck.frontend.host.memory.sharing import storages_in
 from tilecheck.frontend.host.sizes.unknown_ranks import Parts
 from tilecheck.frontend.host.tensors import layout as T
 from tilecheck.frontend.host.values import Axes, Tensor, Unknown
-from tilecheck.frontend.host_changes import anything_changed, live_frames
-from tilecheck.frontend.host_sharing import storages_in
 from tilecheck.frontend.text.syntax import walk, walk_kind
 from tilecheck.frontend.values.values import Choice, Frame, Seq
 from tilecheck.ir import expr as E
@@ -104,12 +104,12 @@ def changed(
 ) -> Any:
     """The tensor after the change, of these `sizes` where they are known; `others` are those whose memory it
     may have got."""
-    own = frozenset(host_sharing.storages_in((value,)))
+    own = frozenset(sharing.storages_in((value,)))
     frames = list(live_frames(x, frame))
     # Under another name, or in a tuple, it may be a view, `z = y[:]`, which keeps its sizes.
     held = [other for at in frames for other in at.names.values() if not own.isdisjoint(storages_in((other,)))]
     sizes = sizes if len(held) == 1 and held[0] is value else None
-    change = _Change(x, own, tuple(host_sharing.storages_in(others)), value, sizes)
+    change = _Change(x, own, tuple(sharing.storages_in(others)), value, sizes)
     found = change.of(value)
     for at in frames:
         for name, held in at.names.items():
@@ -151,7 +151,7 @@ class _Change:
                 return value
 
     def _holds(self, value: Any) -> bool:
-        held = frozenset(host_sharing.storages_in((value,)))
+        held = frozenset(sharing.storages_in((value,)))
         return not held.isdisjoint(self.own)
 
     def _is_reached(self, value: Tensor | Unknown) -> bool:
@@ -177,7 +177,7 @@ class _Change:
         if self.sizes is not None and value is self.itself:
             return self._resized(x.tensor(value), self.sizes)
         if isinstance(value, Unknown) and not self._holds(value):
-            return host_sharing.unread_of(x, value.name, value)
+            return sharing.unread_of(x, value.name, value)
         t = x.tensor(value)
         name = x.unread(t.name).name
         x.doubted.add(name)  # the caller answers for no shape that this code makes

@@ -27,9 +27,9 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.dataclass import dataclass
+from tilecheck.frontend.host.memory.contents import forget_shared, forget_tensor
+from tilecheck.frontend.host.memory.sharing import given_back, unread_of
 from tilecheck.frontend.host.values import Config, Dims, Order, Table, Tensor, Unknown
-from tilecheck.frontend.host_contents import forget_shared, forget_tensor
-from tilecheck.frontend.host_sharing import given_back, unread_of
 from tilecheck.frontend.text.syntax import walk_kind
 from tilecheck.frontend.values.values import Choice, Frame, Function, Method, Named, Record, Seq
 from tilecheck.ir.sharing import is_under

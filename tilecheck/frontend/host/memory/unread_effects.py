@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.frontend.execute.state import Arguments
-from tilecheck.frontend.host.tensors.methods import FOLLOWED, RESHAPING
-from tilecheck.frontend.host.values import Dims, HostShape, Table, Tensor, Unknown, named_in
-from tilecheck.frontend.host_changes import (
+from tilecheck.frontend.host.memory.contents import after_call, after_filling
+from tilecheck.frontend.host.memory.mutations import (
     MUTATORS,
     anything_changed,
     attribute_stored,
@@ -24,7 +23,8 @@ from tilecheck.frontend.host_changes import (
     unread_code_runs,
     used_up,
 )
-from tilecheck.frontend.host_contents import after_call, after_filling
+from tilecheck.frontend.host.tensors.methods import FOLLOWED, RESHAPING
+from tilecheck.frontend.host.values import Dims, HostShape, Table, Tensor, Unknown, named_in
 from tilecheck.frontend.kernels.definitions import is_kernel_decorator
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.text.syntax import has_kind, walk_kind

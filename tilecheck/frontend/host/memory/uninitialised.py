@@ -1,7 +1,7 @@
 """Which tensors still hold what their allocation left, and which of those a host function returns.
 
 `torch.empty` and its kin give memory that nothing wrote. It stays so until an operation that may write reaches
-the storage: an event of `host_changes`, or code that is not read.
+the storage: an event of `mutations`, or code that is not read.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tilecheck.frontend.host.memory.mutations import plain
 from tilecheck.frontend.host.values import Table, Tensor
-from tilecheck.frontend.host_changes import plain
 from tilecheck.frontend.values.values import Choice, Record, Seq
 from tilecheck.ir.launch import HostTensor, Launch
 

@@ -1,7 +1,7 @@
 """What tensors of host code hold, as far as its text says it, until something may write them.
 
 Entries are kept by storage, so that every view of a tensor has them. One is dropped at any event that may
-change the storage (`host_changes`), and counts only on paths that went through what set it: at a launch whose
+change the storage (`mutations`), and counts only on paths that went through what set it: at a launch whose
 path condition says all that was said there, in the same iteration of the loops around it.
 """
 

@@ -1,7 +1,7 @@
 """Which tensor a function of a library gives back: its argument, a view of it, or one that it allocates.
 
-Only the memory of the result is said here, for calls whose shapes nothing else reads: `host_library` has those
-of what is computed. A function that no table names may give back whatever it was given.
+Only the memory of the result is said here, for calls whose shapes nothing else reads: `tensors.library` has
+those of what is computed. A function that no table names may give back whatever it was given.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tilecheck.frontend.host.memory.unread_effects import IN_PLACE
 from tilecheck.frontend.host.tensors import layout as T
 from tilecheck.frontend.host.tensors.library import FUNCTIONS, OPERATIONS
 from tilecheck.frontend.host.tensors.methods import FOLLOWED
 from tilecheck.frontend.host.values import Tensor, Unknown
 from tilecheck.frontend.host_calls import meaning
-from tilecheck.frontend.host_effects import IN_PLACE
 from tilecheck.frontend.values.values import Const, Method, Named, Num
 from tilecheck.ir import expr as E
 

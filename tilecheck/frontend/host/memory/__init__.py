@@ -1,0 +1,1 @@
+"""Memory of host code: who shares it, what it holds, what may change it."""
