@@ -19,8 +19,8 @@ import libcst as cst
 
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import TilecheckError, UnsupportedConstruct
-from tilecheck.frontend import host_calls, host_statements, host_targets
 from tilecheck.frontend.execute.state import Arguments, Executor
+from tilecheck.frontend.host import calls, statements, targets
 from tilecheck.frontend.host.memory import mutations, rejections, sharing, unread_effects
 from tilecheck.frontend.host.memory.contents import Held
 from tilecheck.frontend.host.memory.mutations import Changes, Events, plain, read_number
@@ -71,8 +71,8 @@ from tilecheck.ir.host import (
 )
 
 if TYPE_CHECKING:
+    from tilecheck.frontend.host.autograd import HostRun
     from tilecheck.frontend.host.tensors.reshaping import Supposed
-    from tilecheck.frontend.host_autograd import HostRun
     from tilecheck.frontend.modules.project import ModuleTable
 
 HOST_STEPS = 30_000
@@ -530,7 +530,7 @@ class HostExecutor(Executor):
     def recover(self, problem: UnsupportedConstruct, node: cst.BaseExpression, frame: Frame) -> Any:
         sharing.hand_on_named(self, node, frame)
         rejections.doubt(self, node, frame)
-        host_targets.forget_named(self, node, frame)
+        targets.forget_named(self, node, frame)
         unread_effects.forget_effects(self, node, frame)
         found = self.unread(frame.table.text(node))
         if any(isinstance(n, _DISPLAYS) for n in (node, *node.children)):
@@ -538,7 +538,7 @@ class HostExecutor(Executor):
         return found
 
     def bind(self, function: Function, args: Arguments) -> Frame | None:
-        return host_targets.bound(self, function, args)
+        return targets.bound(self, function, args)
 
     def merge(self, cond: Expr, a: Any, b: Any) -> Any:
         if isinstance(a, Unknown) and isinstance(b, Unknown) and a.name == b.name:
@@ -573,10 +573,10 @@ class HostExecutor(Executor):
         return merged
 
     def statement(self, node: cst.CSTNode, frame: Frame) -> bool:
-        return host_statements.execute(self, node, frame)
+        return statements.execute(self, node, frame)
 
     def target(self, target: cst.BaseExpression, value: Any, frame: Frame) -> bool:
-        return host_targets.assign_target(self, target, value, frame)
+        return targets.assign_target(self, target, value, frame)
 
     def join(self, a: Expr, b: Expr) -> Expr:
         return join_paths(a, b)
@@ -653,9 +653,9 @@ class HostDialect:
 
     def call(self, x: Executor, name: str, args: Arguments) -> Any:
         host = _host(x)
-        handler = host_calls.meaning(name)
+        handler = calls.meaning(name)
         out = dict(args.keywords).get("out", Const(None))
-        if out != Const(None) and name.partition(".")[0] in host_calls.LIBRARIES:
+        if out != Const(None) and name.partition(".")[0] in calls.LIBRARIES:
             return host.with_layout(sharing.into(host, out, handler, args), f"out={_named(out, '')}")
         if handler is None:
             raise UnsupportedConstruct(f"call of `{name}`")

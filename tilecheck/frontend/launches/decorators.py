@@ -16,8 +16,8 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.execute.expressions import MODULE, evaluate
 from tilecheck.frontend.execute.state import Arguments
 from tilecheck.frontend.execute.statements import call_function
+from tilecheck.frontend.host.functions import is_own
 from tilecheck.frontend.host.values import StandIn, Tensor, Unknown
-from tilecheck.frontend.host_functions import is_own
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.text.syntax import walk, walk_kind
 from tilecheck.frontend.values.values import Choice, Frame, Function

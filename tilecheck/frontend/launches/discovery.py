@@ -18,12 +18,7 @@ from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.execute.expressions import evaluate
 from tilecheck.frontend.execute.statements import run_block
-from tilecheck.frontend.host.memory.rejections import doubt_inputs
-from tilecheck.frontend.host.memory.uninitialised import with_returned
-from tilecheck.frontend.host.memory.unread_effects import rebinds
-from tilecheck.frontend.host.run import HostDialect, HostExecutor, HostStopped, HostTooLarge, Shared, parameter
-from tilecheck.frontend.host.values import LAUNCHERS, LaunchCall, Tensor, Unknown
-from tilecheck.frontend.host_autograd import (
+from tilecheck.frontend.host.autograd import (
     HostRun,
     context_of,
     follow_gradients,
@@ -31,8 +26,13 @@ from tilecheck.frontend.host_autograd import (
     handed_over,
     take_over,
 )
-from tilecheck.frontend.host_expressions import HANDLERS
-from tilecheck.frontend.host_functions import PLAIN_DECORATORS, is_own
+from tilecheck.frontend.host.expressions import HANDLERS
+from tilecheck.frontend.host.functions import PLAIN_DECORATORS, is_own
+from tilecheck.frontend.host.memory.rejections import doubt_inputs
+from tilecheck.frontend.host.memory.uninitialised import with_returned
+from tilecheck.frontend.host.memory.unread_effects import rebinds
+from tilecheck.frontend.host.run import HostDialect, HostExecutor, HostStopped, HostTooLarge, Shared, parameter
+from tilecheck.frontend.host.values import LAUNCHERS, LaunchCall, Tensor, Unknown
 from tilecheck.frontend.kernels.annotations import read_annotation
 from tilecheck.frontend.kernels.definitions import is_kernel_decorator
 from tilecheck.frontend.launches.autograd_calls import prepared_inputs

@@ -16,9 +16,9 @@ from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.execute.expressions import MODULE, evaluate
 from tilecheck.frontend.execute.state import Arguments
+from tilecheck.frontend.host.arguments import number
+from tilecheck.frontend.host.targets import UNKNOWN_KEYWORDS
 from tilecheck.frontend.host.values import HostShape, Starred
-from tilecheck.frontend.host_arguments import number
-from tilecheck.frontend.host_targets import UNKNOWN_KEYWORDS
 from tilecheck.frontend.kernels.annotations import read_annotation
 from tilecheck.frontend.launches import tuning
 from tilecheck.frontend.values.values import Choice, Frame, Function, Method, Seq, integer

@@ -10,12 +10,12 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tilecheck.frontend.host.calls import meaning
 from tilecheck.frontend.host.memory.unread_effects import IN_PLACE
 from tilecheck.frontend.host.tensors import layout as T
 from tilecheck.frontend.host.tensors.library import FUNCTIONS, OPERATIONS
 from tilecheck.frontend.host.tensors.methods import FOLLOWED
 from tilecheck.frontend.host.values import Tensor, Unknown
-from tilecheck.frontend.host_calls import meaning
 from tilecheck.frontend.values.values import Const, Method, Named, Num
 from tilecheck.ir import expr as E
 

@@ -16,8 +16,8 @@ from tilecheck.dataclass import dataclass
 from tilecheck.frontend.execute.expressions import evaluate
 from tilecheck.frontend.host.sizes import unknown_ranks
 from tilecheck.frontend.host.sizes.operators import operate
+from tilecheck.frontend.host.targets import change
 from tilecheck.frontend.host.values import Axes, Dims, HostShape, Unknown
-from tilecheck.frontend.host_targets import change
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.values.values import Frame, Num, Range, Seq
 from tilecheck.ir import expr as E

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_calls
 from tilecheck.frontend.execute import expressions
+from tilecheck.frontend.host import calls
 from tilecheck.frontend.host.sizes import powers_of_two, unknown_ranks
 from tilecheck.frontend.host.tensors.elementwise import elementwise
 from tilecheck.frontend.host.values import (
@@ -53,9 +53,9 @@ def operate(x: HostExecutor, op: str, a: Any, b: Any) -> Any:
         case (Tensor(), _) | (_, Tensor()):
             return elementwise(x, a, b)
         case Num(), BitLength() if op == "<<" and a.elem is E.ONE:
-            return host_calls.power_above(x, b.of)
+            return calls.power_above(x, b.of)
         case Num(), BitLength() if op == "**" and a.elem is not None and a.elem.value == 2:
-            return host_calls.power_above(x, b.of)
+            return calls.power_above(x, b.of)
         case (HostShape() | Dims(), HostShape() | Dims() | Seq()) | (Seq(), HostShape() | Dims()) if op == "+":
             return _joined(x, a, b)
         case Order(last=False), Seq((Num(elem=axis),), True) if op == "+" and axis is a.axis:

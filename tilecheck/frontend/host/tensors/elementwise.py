@@ -7,10 +7,10 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend.host.arguments import unsupported
 from tilecheck.frontend.host.sizes import unknown_ranks
 from tilecheck.frontend.host.tensors import layout as T
 from tilecheck.frontend.host.values import HostShape, Ratio, Tensor, Unknown
-from tilecheck.frontend.host_arguments import unsupported
 from tilecheck.frontend.values.values import Const, Named, Num, Seq, Token
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr

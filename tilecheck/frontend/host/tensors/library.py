@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tilecheck.frontend.host.arguments import unsupported
 from tilecheck.frontend.host.memory import rejections
 from tilecheck.frontend.host.sizes import unknown_ranks
 from tilecheck.frontend.host.tensors import layout as T
 from tilecheck.frontend.host.tensors.elementwise import broadcast, computed, joined, parts_of, same, shape_of
 from tilecheck.frontend.host.values import Axes, Dims, HostShape, Pair, Tensor, Unknown
-from tilecheck.frontend.host_arguments import unsupported
 from tilecheck.frontend.values.values import Choice, Const, Num, Seq, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend.host.arguments import in_format, literal, number, one_axis, sizes, unsupported
 from tilecheck.frontend.host.memory.contents import cast
 from tilecheck.frontend.host.memory.mutations import read_attribute, read_item
 from tilecheck.frontend.host.memory.rejections import parts
@@ -41,7 +42,6 @@ from tilecheck.frontend.host.values import (
     Tensor,
     Unknown,
 )
-from tilecheck.frontend.host_arguments import in_format, literal, number, one_axis, sizes, unsupported
 from tilecheck.frontend.values.values import Const, Named, Num, Seq, Token, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Symbol

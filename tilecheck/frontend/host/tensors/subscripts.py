@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tilecheck.frontend.host.arguments import literal, number, unsupported
 from tilecheck.frontend.host.memory.mutations import read_item
 from tilecheck.frontend.host.sizes import unknown_ranks
 from tilecheck.frontend.host.tensors import layout as T
 from tilecheck.frontend.host.tensors.methods import DEVICE_COUNTS, device_count, one_of
 from tilecheck.frontend.host.tensors.views import split_piece
 from tilecheck.frontend.host.values import Dims, HostShape, Pair, Pieces, Split, Table, Tensor, Unknown
-from tilecheck.frontend.host_arguments import literal, number, unsupported
 from tilecheck.frontend.values.values import Const, Named, Num, Seq
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr

@@ -6,11 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tilecheck.frontend.host.sizes import unknown_ranks
-from tilecheck.frontend.host.tensors import layout as T
-from tilecheck.frontend.host.tensors.dtypes import full_type, width
-from tilecheck.frontend.host.values import Axes, HostShape, Order, Pieces, Split, Tensor, Unknown
-from tilecheck.frontend.host_arguments import (
+from tilecheck.frontend.host.arguments import (
     constant_axis,
     constants,
     number,
@@ -18,6 +14,10 @@ from tilecheck.frontend.host_arguments import (
     sizes,
     unsupported,
 )
+from tilecheck.frontend.host.sizes import unknown_ranks
+from tilecheck.frontend.host.tensors import layout as T
+from tilecheck.frontend.host.tensors.dtypes import full_type, width
+from tilecheck.frontend.host.values import Axes, HostShape, Order, Pieces, Split, Tensor, Unknown
 from tilecheck.frontend.values.values import Named, Seq, Token, integer
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr

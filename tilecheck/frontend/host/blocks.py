@@ -14,8 +14,8 @@ from tilecheck.frontend.host.memory.mutations import unread_code_runs
 from tilecheck.frontend.host.memory.rejections import about, parts
 from tilecheck.frontend.host.memory.sharing import unread_of
 from tilecheck.frontend.host.sizes.operators import compare
+from tilecheck.frontend.host.targets import assigned, forget
 from tilecheck.frontend.host.values import Unknown
-from tilecheck.frontend.host_targets import assigned, forget
 from tilecheck.frontend.modules.bindings import Import, dotted
 from tilecheck.frontend.text.syntax import has_kind, walk
 from tilecheck.frontend.values.values import Frame, Named

@@ -11,20 +11,20 @@ from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.execute import expressions
 from tilecheck.frontend.execute.expressions import binds_nothing, evaluate
 from tilecheck.frontend.execute.statements import assign
+from tilecheck.frontend.host.arguments import iterable, literal
+from tilecheck.frontend.host.functions import call
+from tilecheck.frontend.host.iterators import is_used_at_once
 from tilecheck.frontend.host.memory import sharing
 from tilecheck.frontend.host.memory.rejections import doubt, parts
 from tilecheck.frontend.host.memory.unread_effects import forget_effects
+from tilecheck.frontend.host.names import attribute_node, name, subscript
 from tilecheck.frontend.host.run import HostExecutor, facts_of, is_nameless
 from tilecheck.frontend.host.sizes import unknown_ranks
 from tilecheck.frontend.host.sizes.operators import compare, operate
+from tilecheck.frontend.host.targets import forget_named
 from tilecheck.frontend.host.tensors.elementwise import elementwise
 from tilecheck.frontend.host.tensors.library import matmul
 from tilecheck.frontend.host.values import Dims, HostShape, Members, Order, Table, Tensor, Unknown, named_in
-from tilecheck.frontend.host_arguments import iterable, literal
-from tilecheck.frontend.host_functions import call
-from tilecheck.frontend.host_iterators import is_used_at_once
-from tilecheck.frontend.host_names import attribute_node, name, subscript
-from tilecheck.frontend.host_targets import forget_named
 from tilecheck.frontend.text.syntax import walk_kind
 from tilecheck.frontend.values import arithmetic
 from tilecheck.frontend.values.values import (

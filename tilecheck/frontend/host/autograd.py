@@ -15,13 +15,13 @@ import libcst as cst
 
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend.host.blocks import meet
 from tilecheck.frontend.host.memory.mutations import MUTATORS, holds_mutable
 from tilecheck.frontend.host.memory.sharing import kept
 from tilecheck.frontend.host.sizes import unknown_ranks
 from tilecheck.frontend.host.tensors import elementwise
 from tilecheck.frontend.host.tensors.layout import fresh_to_given
 from tilecheck.frontend.host.values import Ratio, Tensor, Unknown
-from tilecheck.frontend.host_blocks import meet
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.text.syntax import walk, walk_kind
 from tilecheck.frontend.values.values import Choice, Const, Frame, Num, Seq

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.execute.expressions import call, operate, static_items
+from tilecheck.frontend.host.arguments import in_format, number, sizes, without
+from tilecheck.frontend.host.iterators import is_used_at_once
 from tilecheck.frontend.host.memory.mutations import read_element, read_number, read_sequence
 from tilecheck.frontend.host.memory.sharing import unread_of
 from tilecheck.frontend.host.memory.uninitialised import blank
@@ -36,8 +38,6 @@ from tilecheck.frontend.host.values import (
     Unknown,
     Updated,
 )
-from tilecheck.frontend.host_arguments import in_format, number, sizes, without
-from tilecheck.frontend.host_iterators import is_used_at_once
 from tilecheck.frontend.values import arithmetic as numbers
 from tilecheck.frontend.values.values import (
     Choice,

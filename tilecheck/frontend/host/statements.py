@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_lists
 from tilecheck.frontend.execute import statements
 from tilecheck.frontend.execute.expressions import evaluate, joined
 from tilecheck.frontend.execute.state import Arguments
+from tilecheck.frontend.host import lists
+from tilecheck.frontend.host.blocks import run_match, run_try, run_with
+from tilecheck.frontend.host.iterators import may_change_source
 from tilecheck.frontend.host.memory import sharing
 from tilecheck.frontend.host.memory.mutations import container_changed, elements_changed, item_stored, used_up
 from tilecheck.frontend.host.memory.rejections import doubt, doubt_loop, header_of
 from tilecheck.frontend.host.memory.unread_effects import defined, forget_effects, rebinds
 from tilecheck.frontend.host.sizes.extent_products import multiplies
 from tilecheck.frontend.host.sizes.operators import operate
+from tilecheck.frontend.host.targets import assigned, change, delete, forget, lose_changed, unpack_unknown
 from tilecheck.frontend.host.values import Dims, HostShape, Table, Tensor, Unknown, Updated
-from tilecheck.frontend.host_blocks import run_match, run_try, run_with
-from tilecheck.frontend.host_iterators import may_change_source
-from tilecheck.frontend.host_targets import assigned, change, delete, forget, lose_changed, unpack_unknown
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.text.syntax import has_kind
 from tilecheck.frontend.values.values import Choice, Const, Frame, Num, Range, Seq, integer
@@ -140,9 +140,9 @@ def _delete(x: HostExecutor, target: cst.BaseExpression, frame: Frame) -> None:
     match target:
         case cst.Subscript(value, [cst.SubscriptElement(part)]):
             held = evaluate(x, value, frame)
-            if host_lists.is_list(held) and isinstance(part, cst.Index):
+            if lists.is_list(held) and isinstance(part, cst.Index):
                 with contextlib.suppress(UnsupportedConstruct):
-                    host_lists.delete_item(x, held, evaluate(x, part.value, frame), frame)
+                    lists.delete_item(x, held, evaluate(x, part.value, frame), frame)
                     return
             if isinstance(held, Unknown):
                 container_changed(x, held)

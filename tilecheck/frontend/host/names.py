@@ -13,8 +13,8 @@ from tilecheck.frontend.host.memory.mutations import is_mutable, lose_objects, r
 from tilecheck.frontend.host.memory.sharing import kept, unread_of
 from tilecheck.frontend.host.memory.unread_effects import stop_at_reshaping
 from tilecheck.frontend.host.run import HostExecutor
+from tilecheck.frontend.host.targets import kept_attribute, of_form
 from tilecheck.frontend.host.values import Dims, Gridded, Order, Table, Unknown
-from tilecheck.frontend.host_targets import kept_attribute, of_form
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.frontend.modules.submodules import submodule

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend.host.arguments import number
 from tilecheck.frontend.host.sizes import unknown_ranks
+from tilecheck.frontend.host.targets import change
 from tilecheck.frontend.host.values import Dims, Unknown
-from tilecheck.frontend.host_arguments import number
-from tilecheck.frontend.host_targets import change
 from tilecheck.frontend.values.values import Const, Frame, Num, Seq
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr

@@ -9,6 +9,7 @@ import libcst as cst
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.execute import statements
 from tilecheck.frontend.execute.expressions import evaluate
+from tilecheck.frontend.host.arguments import literal
 from tilecheck.frontend.host.memory import sharing
 from tilecheck.frontend.host.memory.mutations import (
     MUTATORS,
@@ -24,7 +25,6 @@ from tilecheck.frontend.host.memory.unread_effects import forget_effects
 from tilecheck.frontend.host.sizes import unknown_ranks
 from tilecheck.frontend.host.tensors import reshaping
 from tilecheck.frontend.host.values import Dims, HostShape, Starred, Table, Tensor, Unknown
-from tilecheck.frontend.host_arguments import literal
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.text.syntax import has_kind, names_touched, walk_kind
 from tilecheck.frontend.values.values import Choice, Const, Frame, Function, Num, Poison, Record, Seq

@@ -9,11 +9,13 @@ from typing import Any
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend import host_lists
 from tilecheck.frontend.execute import expressions
 from tilecheck.frontend.execute.expressions import evaluate
 from tilecheck.frontend.execute.state import Arguments
 from tilecheck.frontend.execute.statements import call_function
+from tilecheck.frontend.host import lists
+from tilecheck.frontend.host.arguments import iterable, sizes
+from tilecheck.frontend.host.calls import checks_contracts
 from tilecheck.frontend.host.memory import returned
 from tilecheck.frontend.host.memory.mutations import (
     MUTATORS,
@@ -31,8 +33,14 @@ from tilecheck.frontend.host.memory.unread_effects import (
     stop_at_reshaping,
     unread_effects,
 )
+from tilecheck.frontend.host.names import attribute, used
 from tilecheck.frontend.host.run import HostExecutor
 from tilecheck.frontend.host.sizes import unknown_ranks
+from tilecheck.frontend.host.targets import (
+    UNKNOWN_KEYWORDS,
+    forget_attributes,
+    kept_attribute,
+)
 from tilecheck.frontend.host.tensors import reshaping
 from tilecheck.frontend.host.tensors.methods import RESHAPING
 from tilecheck.frontend.host.tensors.views import reordered
@@ -49,14 +57,6 @@ from tilecheck.frontend.host.values import (
     Table,
     Tensor,
     Unknown,
-)
-from tilecheck.frontend.host_arguments import iterable, sizes
-from tilecheck.frontend.host_calls import checks_contracts
-from tilecheck.frontend.host_names import attribute, used
-from tilecheck.frontend.host_targets import (
-    UNKNOWN_KEYWORDS,
-    forget_attributes,
-    kept_attribute,
 )
 from tilecheck.frontend.kernels.definitions import is_kernel_decorator
 from tilecheck.frontend.launches import triton_arguments
@@ -299,9 +299,9 @@ def invoke(x: HostExecutor, function: Any, args: Arguments, frame: Frame) -> Any
             return function.result
         case Gridded():
             return _launch_on_grid(x, function, args, frame)
-        case Method() if function.name in host_lists.METHODS and host_lists.is_list(function.value):
+        case Method() if function.name in lists.METHODS and lists.is_list(function.value):
             try:
-                return host_lists.changed(x, function.value, function.name, args, frame)
+                return lists.changed(x, function.value, function.name, args, frame)
             except UnsupportedConstruct:
                 return unread_call(x, function, args.node, args, frame)
         case Method(value=Function()) if function.name == "replace_hints":
