@@ -12,8 +12,8 @@ from tilecheck.errors import UnsupportedConstruct, trace_of_bug
 from tilecheck.model import Diagnostic, HostReport, Site, Span
 
 if TYPE_CHECKING:
+    from tilecheck.frontend.host_guards import Guards
     from tilecheck.frontend.host_programs import HostFunction
-    from tilecheck.frontend.host_programs.guarding import Guards
     from tilecheck.frontend.kernels.definitions import Definition
     from tilecheck.frontend.modules.project import ModuleTable
     from tilecheck.ir.host_program import HostProgram
@@ -112,7 +112,7 @@ def _with_guarded(
     undecided = any(r.status == "unread" and r.internal_error is None for r in reports)
     if not undecided or _LIBRARY.search(table.parsed.words) is None:
         return reports
-    from tilecheck.frontend.host_programs.guarding import Guards  # lazy: not where nothing is left open
+    from tilecheck.frontend.host_guards import Guards  # lazy: not where nothing is left open
 
     guards = Guards(table, [f for f, r in zip(functions, reports, strict=True) if r.status == "ordered"])
     return tuple(

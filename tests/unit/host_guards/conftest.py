@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tilecheck.frontend.host_guards import Guarding, Guards
 from tilecheck.frontend.host_programs import HostFunction, read_host_programs
-from tilecheck.frontend.host_programs.guarding import Guarding, Guards
 from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import parse
 from tilecheck.text import decode

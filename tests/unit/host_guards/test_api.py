@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tilecheck import host, kernels
-from tilecheck.frontend.host_programs.guarding import api
-from tilecheck.frontend.host_programs.guarding.handing import _NUMPY, _TORCH
+from tilecheck.frontend.host_guards import api
+from tilecheck.frontend.host_guards.handing import _NUMPY, _TORCH
 from tilecheck.host import reference  # noqa: F401 - `host.reference` is one of the names
 
 # Types that programs name in annotations, get from calls, or write themselves.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tilecheck.frontend.host_programs.guarding import Guarding
+from tilecheck.frontend.host_guards import Guarding
 
 Judged = Callable[..., dict[str, Guarding]]
 GUARDED = (

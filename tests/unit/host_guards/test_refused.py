@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tilecheck import host
-from tilecheck.frontend.host_programs.guarding import Guarding
+from tilecheck.frontend.host_guards import Guarding
 from tilecheck.host import HostRefused
 from tilecheck.host.reference import ReferenceDriver
 

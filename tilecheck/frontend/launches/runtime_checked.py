@@ -32,7 +32,7 @@ def checked_launches(table: ModuleTable) -> tuple[tuple[Site, Named, str], ...]:
     places = {site for site, _ in found}
     others = (call for call in calls if table.site(call) not in places and _full_name(table, call) not in _RAW)
     if any(_kernel(table, arg.value) is not None for call in others for arg in call.args):
-        from tilecheck.frontend.host_programs.guarding import Guards  # lazy: few files come here
+        from tilecheck.frontend.host_guards import Guards  # lazy: few files come here
         from tilecheck.frontend.host_programs.hosts import entries_of  # lazy, as above
 
         guards = Guards(table, ())

@@ -7,7 +7,7 @@ from dataclasses import field
 import libcst as cst
 
 from tilecheck.dataclass import dataclass
-from tilecheck.frontend.host_programs.guarding.scopes import Names, changed_targets, is_own, names_of
+from tilecheck.frontend.host_guards.scopes import Names, changed_targets, is_own, names_of
 from tilecheck.frontend.modules.bindings import Import, dotted
 from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.frontend.text.syntax import walk

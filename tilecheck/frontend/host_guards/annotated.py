@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs.guarding import api, names
-from tilecheck.frontend.host_programs.guarding.kinds import (
+from tilecheck.frontend.host_guards import api, names
+from tilecheck.frontend.host_guards.kinds import (
     ARRAY,
     NONE,
     NOTHING,
@@ -24,7 +24,7 @@ from tilecheck.frontend.host_programs.guarding.kinds import (
 from tilecheck.frontend.modules.bindings import dotted
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.host_programs.guarding.program import Program
+    from tilecheck.frontend.host_guards.program import Program
     from tilecheck.frontend.modules.project import ModuleTable
 
 _PLAIN = frozenset("int float bool str bytes bytearray complex range slice".split())

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from tilecheck.dataclass import dataclass
-from tilecheck.frontend.host_programs.guarding.frames import Frame, Read
-from tilecheck.frontend.host_programs.guarding.kinds import (
+from tilecheck.frontend.host_guards.frames import Frame, Read
+from tilecheck.frontend.host_guards.kinds import (
     NOTHING,
     UNKNOWN,
     Box,
@@ -23,7 +23,7 @@ from tilecheck.frontend.host_programs.guarding.kinds import (
 )
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.host_programs.guarding.program import Program
+    from tilecheck.frontend.host_guards.program import Program
     from tilecheck.frontend.modules.project import ModuleTable
 
 

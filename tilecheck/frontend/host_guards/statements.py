@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs.guarding import api, names
-from tilecheck.frontend.host_programs.guarding.calls import call, get, run_code
-from tilecheck.frontend.host_programs.guarding.containers import put
-from tilecheck.frontend.host_programs.guarding.expressions import elements, evaluate, quietly
-from tilecheck.frontend.host_programs.guarding.frames import Frame
-from tilecheck.frontend.host_programs.guarding.given import of_values
-from tilecheck.frontend.host_programs.guarding.kinds import (
+from tilecheck.frontend.host_guards import api, names
+from tilecheck.frontend.host_guards.calls import call, get, run_code
+from tilecheck.frontend.host_guards.containers import put
+from tilecheck.frontend.host_guards.expressions import elements, evaluate, quietly
+from tilecheck.frontend.host_guards.frames import Frame
+from tilecheck.frontend.host_guards.given import of_values
+from tilecheck.frontend.host_guards.kinds import (
     NONE,
     NOTHING,
     PLAIN,
@@ -26,10 +26,10 @@ from tilecheck.frontend.host_programs.guarding.kinds import (
     Made,
     Sort,
 )
-from tilecheck.frontend.host_programs.guarding.operators import looked_at, operate
-from tilecheck.frontend.host_programs.guarding.program import Program
-from tilecheck.frontend.host_programs.guarding.run import Run
-from tilecheck.frontend.host_programs.guarding.targets import bind
+from tilecheck.frontend.host_guards.operators import looked_at, operate
+from tilecheck.frontend.host_guards.program import Program
+from tilecheck.frontend.host_guards.run import Run
+from tilecheck.frontend.host_guards.targets import bind
 from tilecheck.frontend.modules.bindings import imports_of
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from tilecheck.dataclass import dataclass
-from tilecheck.frontend.host_programs.guarding.frames import Facts, Frame, Text
-from tilecheck.frontend.host_programs.guarding.kinds import NOTHING, Box, Class, Kind, Pending
-from tilecheck.frontend.host_programs.guarding.texts import ANY_NAME, Store, Texts
+from tilecheck.frontend.host_guards.frames import Facts, Frame, Text
+from tilecheck.frontend.host_guards.kinds import NOTHING, Box, Class, Kind, Pending
+from tilecheck.frontend.host_guards.source_facts import ANY_NAME, Store, Texts
 
 if TYPE_CHECKING:
     from tilecheck.frontend.host_programs.kernels import Kernels

@@ -6,12 +6,11 @@ from collections.abc import Callable
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs import torch_names
-from tilecheck.frontend.host_programs.guarding import containers
-from tilecheck.frontend.host_programs.guarding.attributes import attribute
-from tilecheck.frontend.host_programs.guarding.expressions import elements
-from tilecheck.frontend.host_programs.guarding.given import Given, Node, of_values
-from tilecheck.frontend.host_programs.guarding.kinds import (
+from tilecheck.frontend.host_guards import containers
+from tilecheck.frontend.host_guards.attributes import attribute
+from tilecheck.frontend.host_guards.expressions import elements
+from tilecheck.frontend.host_guards.given import Given, Node, of_values
+from tilecheck.frontend.host_guards.kinds import (
     ARRAY,
     NONE,
     NOTHING,
@@ -30,8 +29,9 @@ from tilecheck.frontend.host_programs.guarding.kinds import (
     Pending,
     Sort,
 )
-from tilecheck.frontend.host_programs.guarding.operators import is_used_up, looked_at
-from tilecheck.frontend.host_programs.guarding.run import Run
+from tilecheck.frontend.host_guards.operators import is_used_up, looked_at
+from tilecheck.frontend.host_guards.run import Run
+from tilecheck.frontend.host_programs import torch_names
 
 Invoke = Callable[[Run, Atom, Given], Kind]
 _UNSEEN = "tilecheck.host does not see what this does"

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from tilecheck.dataclass import dataclass
-from tilecheck.frontend.host_programs.guarding.kinds import NOTHING, Box, Class, Kernel, Kind
-from tilecheck.frontend.host_programs.guarding.scopes import Names
+from tilecheck.frontend.host_guards.kinds import NOTHING, Box, Class, Kernel, Kind
+from tilecheck.frontend.host_guards.scopes import Names
 
 if TYPE_CHECKING:
     from tilecheck.frontend.modules.project import ModuleTable

@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs.guarding import api, names
-from tilecheck.frontend.host_programs.guarding.given import Given, Node, of_values
-from tilecheck.frontend.host_programs.guarding.handing import is_given_away
-from tilecheck.frontend.host_programs.guarding.kinds import (
+from tilecheck.frontend.host_guards import api, names
+from tilecheck.frontend.host_guards.given import Given, Node, of_values
+from tilecheck.frontend.host_guards.handing import is_given_away
+from tilecheck.frontend.host_guards.kinds import (
     NONE,
     NOTHING,
     PLAIN,
@@ -34,7 +34,7 @@ from tilecheck.frontend.host_programs.guarding.kinds import (
     checked,
     is_raw,
 )
-from tilecheck.frontend.host_programs.guarding.run import Run
+from tilecheck.frontend.host_guards.run import Run
 from tilecheck.frontend.kernels.shipped import PREFIX as SHIPPED
 from tilecheck.frontend.kernels.shipped import shipped_kernel
 

@@ -15,6 +15,6 @@ see of graphs: a number or array that a capture keeps and that changes afterward
 
 from __future__ import annotations
 
-from tilecheck.frontend.host_programs.guarding.guards import Guarding, Guards
+from tilecheck.frontend.host_guards.guards import Guarding, Guards
 
 __all__ = ["Guarding", "Guards"]

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from tilecheck.dataclass import dataclass
-from tilecheck.frontend.host_programs.guarding.calls import enter, enter_all
-from tilecheck.frontend.host_programs.guarding.captures import behind, unseen
-from tilecheck.frontend.host_programs.guarding.frames import Frame
-from tilecheck.frontend.host_programs.guarding.kinds import Class, Code, Kernel
-from tilecheck.frontend.host_programs.guarding.program import Program, TooMuch
-from tilecheck.frontend.host_programs.guarding.statements import expression, read
-from tilecheck.frontend.host_programs.guarding.texts import Texts
+from tilecheck.frontend.host_guards.calls import enter, enter_all
+from tilecheck.frontend.host_guards.captures import behind, unseen
+from tilecheck.frontend.host_guards.frames import Frame
+from tilecheck.frontend.host_guards.kinds import Class, Code, Kernel
+from tilecheck.frontend.host_guards.program import Program, TooMuch
+from tilecheck.frontend.host_guards.source_facts import Texts
+from tilecheck.frontend.host_guards.statements import expression, read
 from tilecheck.frontend.host_programs.kernels import Kernels
 from tilecheck.model import Site
 

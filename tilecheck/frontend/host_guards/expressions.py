@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs.guarding import names
-from tilecheck.frontend.host_programs.guarding.attributes import attribute
-from tilecheck.frontend.host_programs.guarding.kinds import (
+from tilecheck.frontend.host_guards import names
+from tilecheck.frontend.host_guards.attributes import attribute
+from tilecheck.frontend.host_guards.kinds import (
     ARRAY,
     NONE,
     NOTHING,
@@ -29,8 +29,8 @@ from tilecheck.frontend.host_programs.guarding.kinds import (
     checked,
     is_handle,
 )
-from tilecheck.frontend.host_programs.guarding.operators import is_used_up, looked_at, operate
-from tilecheck.frontend.host_programs.guarding.run import Run
+from tilecheck.frontend.host_guards.operators import is_used_up, looked_at, operate
+from tilecheck.frontend.host_guards.run import Run
 
 
 def evaluate(r: Run, node: cst.BaseExpression) -> Kind:

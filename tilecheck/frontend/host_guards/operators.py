@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs.guarding import names
-from tilecheck.frontend.host_programs.guarding.kinds import NOTHING, Atom, Box, External, Kind, Made, Sort
-from tilecheck.frontend.host_programs.guarding.run import Run
+from tilecheck.frontend.host_guards import names
+from tilecheck.frontend.host_guards.kinds import NOTHING, Atom, Box, External, Kind, Made, Sort
+from tilecheck.frontend.host_guards.run import Run
 
 _LOOKED = frozenset(
     "__bool__ __len__ __str__ __repr__ __format__ __int__ __float__ __index__ __iter__ __next__".split()

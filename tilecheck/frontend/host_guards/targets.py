@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs.guarding import names
-from tilecheck.frontend.host_programs.guarding.containers import put
-from tilecheck.frontend.host_programs.guarding.expressions import elements, evaluate, quietly
-from tilecheck.frontend.host_programs.guarding.kinds import (
+from tilecheck.frontend.host_guards import names
+from tilecheck.frontend.host_guards.containers import put
+from tilecheck.frontend.host_guards.expressions import elements, evaluate, quietly
+from tilecheck.frontend.host_guards.kinds import (
     NOTHING,
     Box,
     Checked,
@@ -20,7 +20,7 @@ from tilecheck.frontend.host_programs.guarding.kinds import (
     Sort,
     is_handle,
 )
-from tilecheck.frontend.host_programs.guarding.run import Run
+from tilecheck.frontend.host_guards.run import Run
 
 
 def bind(r: Run, target: cst.CSTNode, kind: Kind) -> None:

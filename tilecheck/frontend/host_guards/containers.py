@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs.guarding.expressions import elements
-from tilecheck.frontend.host_programs.guarding.given import Given
-from tilecheck.frontend.host_programs.guarding.kinds import (
+from tilecheck.frontend.host_guards.expressions import elements
+from tilecheck.frontend.host_guards.given import Given
+from tilecheck.frontend.host_guards.kinds import (
     NONE,
     NOTHING,
     PLAIN,
@@ -18,7 +18,7 @@ from tilecheck.frontend.host_programs.guarding.kinds import (
     Sort,
     is_handle,
 )
-from tilecheck.frontend.host_programs.guarding.run import Run
+from tilecheck.frontend.host_guards.run import Run
 
 _UNSEEN = "tilecheck.host does not see what this does"
 

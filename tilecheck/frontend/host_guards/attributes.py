@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs.guarding import api, names
-from tilecheck.frontend.host_programs.guarding.kinds import (
+from tilecheck.frontend.host_guards import api, names
+from tilecheck.frontend.host_guards.kinds import (
     ARRAY,
     NOTHING,
     PLAIN,
@@ -24,7 +24,7 @@ from tilecheck.frontend.host_programs.guarding.kinds import (
     Sort,
     checked,
 )
-from tilecheck.frontend.host_programs.guarding.run import Run
+from tilecheck.frontend.host_guards.run import Run
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.frontend.text.syntax import walk

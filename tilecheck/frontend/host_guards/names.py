@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs.guarding.kinds import (
+from tilecheck.frontend.host_guards.kinds import (
     NOTHING,
     UNKNOWN,
     Class,
@@ -21,7 +21,7 @@ from tilecheck.frontend.host_programs.guarding.kinds import (
 from tilecheck.frontend.modules.bindings import Binding, Element, Import, dotted
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.host_programs.guarding.program import Program
+    from tilecheck.frontend.host_guards.program import Program
     from tilecheck.frontend.modules.project import ModuleTable
 
 _ROOT = "tilecheck"

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs.guarding import annotated, library, names, others
-from tilecheck.frontend.host_programs.guarding.attributes import attribute, decorators
-from tilecheck.frontend.host_programs.guarding.expressions import evaluate, quietly
-from tilecheck.frontend.host_programs.guarding.frames import Frame
-from tilecheck.frontend.host_programs.guarding.given import Given, arguments, of_values
-from tilecheck.frontend.host_programs.guarding.kinds import (
+from tilecheck.frontend.host_guards import annotated, library, names, others
+from tilecheck.frontend.host_guards.attributes import attribute, decorators
+from tilecheck.frontend.host_guards.expressions import evaluate, quietly
+from tilecheck.frontend.host_guards.frames import Frame
+from tilecheck.frontend.host_guards.given import Given, arguments, of_values
+from tilecheck.frontend.host_guards.kinds import (
     NOTHING,
     PLAIN,
     UNKNOWN,
@@ -29,9 +29,9 @@ from tilecheck.frontend.host_programs.guarding.kinds import (
     Pending,
     Sort,
 )
-from tilecheck.frontend.host_programs.guarding.program import Program
-from tilecheck.frontend.host_programs.guarding.run import Run
-from tilecheck.frontend.host_programs.guarding.scopes import CHANGING, parameters_of
+from tilecheck.frontend.host_guards.program import Program
+from tilecheck.frontend.host_guards.run import Run
+from tilecheck.frontend.host_guards.scopes import CHANGING, parameters_of
 from tilecheck.frontend.kernels.shipped import shipped_kernel
 from tilecheck.frontend.modules.bindings import dotted
 

@@ -15,7 +15,7 @@ from tilecheck.dataclass import dataclass
 from tilecheck.frontend.modules.project import ModuleTable
 
 if TYPE_CHECKING:
-    from tilecheck.frontend.host_programs.guarding.frames import Frame
+    from tilecheck.frontend.host_guards.frames import Frame
 
 
 class Sort(enum.Enum):
