@@ -7,9 +7,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from tilecheck.frontend.host_guards import annotated, library, names, others
-from tilecheck.frontend.host_guards.attributes import attribute, decorators
-from tilecheck.frontend.host_guards.expressions import evaluate, quietly
+from tilecheck.frontend.host_guards import library, others
 from tilecheck.frontend.host_guards.frames import Frame
 from tilecheck.frontend.host_guards.given import Given, arguments, of_values
 from tilecheck.frontend.host_guards.kinds import (
@@ -30,6 +28,10 @@ from tilecheck.frontend.host_guards.kinds import (
     Sort,
 )
 from tilecheck.frontend.host_guards.program import Program
+from tilecheck.frontend.host_guards.read import annotations as annotated
+from tilecheck.frontend.host_guards.read import names
+from tilecheck.frontend.host_guards.read.attributes import attribute, decorators
+from tilecheck.frontend.host_guards.read.expressions import evaluate, quietly
 from tilecheck.frontend.host_guards.run import Run
 from tilecheck.frontend.host_guards.scopes import CHANGING, parameters_of
 from tilecheck.frontend.kernels.shipped import shipped_kernel

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable, Iterator
 
 import libcst as cst
 
-from tilecheck.frontend.host_guards import names
 from tilecheck.frontend.host_guards.frames import Frame, Read
 from tilecheck.frontend.host_guards.kinds import Box
 from tilecheck.frontend.host_guards.program import Program
+from tilecheck.frontend.host_guards.read import names
 from tilecheck.frontend.host_guards.scopes import loops_around
 from tilecheck.frontend.host_guards.source_facts import MAKING
 from tilecheck.model import Site

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import libcst as cst
 
-from tilecheck.frontend.host_guards.expressions import elements
 from tilecheck.frontend.host_guards.given import Given
 from tilecheck.frontend.host_guards.kinds import (
     NONE,
@@ -18,6 +17,7 @@ from tilecheck.frontend.host_guards.kinds import (
     Sort,
     is_handle,
 )
+from tilecheck.frontend.host_guards.read.expressions import elements
 from tilecheck.frontend.host_guards.run import Run
 
 _UNSEEN = "tilecheck.host does not see what this does"

@@ -8,8 +8,8 @@ from dataclasses import field
 import libcst as cst
 
 from tilecheck.dataclass import dataclass
-from tilecheck.frontend.host_guards.expressions import elements, evaluate
 from tilecheck.frontend.host_guards.kinds import NOTHING, PLAIN, Kind
+from tilecheck.frontend.host_guards.read.expressions import elements, evaluate
 from tilecheck.frontend.host_guards.run import Run
 
 Node = cst.BaseExpression | None

@@ -13,8 +13,8 @@ from tilecheck.frontend.host_guards.captures import behind, unseen
 from tilecheck.frontend.host_guards.frames import Frame
 from tilecheck.frontend.host_guards.kinds import Class, Code, Kernel
 from tilecheck.frontend.host_guards.program import Program, TooMuch
+from tilecheck.frontend.host_guards.read.statements import expression, read
 from tilecheck.frontend.host_guards.source_facts import Texts
-from tilecheck.frontend.host_guards.statements import expression, read
 from tilecheck.frontend.host_programs.kernels import Kernels
 from tilecheck.model import Site
 

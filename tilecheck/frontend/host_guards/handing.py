@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import libcst as cst
 
-from tilecheck.frontend.host_guards.expressions import evaluate
 from tilecheck.frontend.host_guards.kinds import External, Sort, is_raw
+from tilecheck.frontend.host_guards.read.expressions import evaluate
 from tilecheck.frontend.host_guards.run import Run
 from tilecheck.frontend.host_guards.scopes import is_own, loops_around
 from tilecheck.frontend.host_programs.torch_names import ALLOCATORS

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import libcst as cst
 
-from tilecheck.frontend.host_guards import api, names
+from tilecheck.frontend.host_guards import api
 from tilecheck.frontend.host_guards.given import Given, Node, of_values
 from tilecheck.frontend.host_guards.handing import is_given_away
 from tilecheck.frontend.host_guards.kinds import (
@@ -34,6 +34,7 @@ from tilecheck.frontend.host_guards.kinds import (
     checked,
     is_raw,
 )
+from tilecheck.frontend.host_guards.read import names
 from tilecheck.frontend.host_guards.run import Run
 from tilecheck.frontend.kernels.shipped import PREFIX as SHIPPED
 from tilecheck.frontend.kernels.shipped import shipped_kernel

@@ -7,8 +7,6 @@ from collections.abc import Callable
 import libcst as cst
 
 from tilecheck.frontend.host_guards import containers
-from tilecheck.frontend.host_guards.attributes import attribute
-from tilecheck.frontend.host_guards.expressions import elements
 from tilecheck.frontend.host_guards.given import Given, Node, of_values
 from tilecheck.frontend.host_guards.kinds import (
     ARRAY,
@@ -29,7 +27,9 @@ from tilecheck.frontend.host_guards.kinds import (
     Pending,
     Sort,
 )
-from tilecheck.frontend.host_guards.operators import is_used_up, looked_at
+from tilecheck.frontend.host_guards.read.attributes import attribute
+from tilecheck.frontend.host_guards.read.expressions import elements
+from tilecheck.frontend.host_guards.read.operators import is_used_up, looked_at
 from tilecheck.frontend.host_guards.run import Run
 from tilecheck.frontend.host_programs import torch_names
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from tilecheck.frontend.host_guards import api, names
+from tilecheck.frontend.host_guards import api
 from tilecheck.frontend.host_guards.kinds import (
     ARRAY,
     NOTHING,
@@ -24,6 +24,7 @@ from tilecheck.frontend.host_guards.kinds import (
     Sort,
     checked,
 )
+from tilecheck.frontend.host_guards.read import names
 from tilecheck.frontend.host_guards.run import Run
 from tilecheck.frontend.modules.bindings import dotted
 from tilecheck.frontend.modules.project import ModuleTable

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from tilecheck.frontend.host_guards import names
 from tilecheck.frontend.host_guards.containers import put
-from tilecheck.frontend.host_guards.expressions import elements, evaluate, quietly
 from tilecheck.frontend.host_guards.kinds import (
     NOTHING,
     Box,
@@ -20,6 +18,8 @@ from tilecheck.frontend.host_guards.kinds import (
     Sort,
     is_handle,
 )
+from tilecheck.frontend.host_guards.read import names
+from tilecheck.frontend.host_guards.read.expressions import elements, evaluate, quietly
 from tilecheck.frontend.host_guards.run import Run
 
 

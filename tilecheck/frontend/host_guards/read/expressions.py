@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 import libcst as cst
 
-from tilecheck.frontend.host_guards import names
-from tilecheck.frontend.host_guards.attributes import attribute
 from tilecheck.frontend.host_guards.kinds import (
     ARRAY,
     NONE,
@@ -29,7 +27,9 @@ from tilecheck.frontend.host_guards.kinds import (
     checked,
     is_handle,
 )
-from tilecheck.frontend.host_guards.operators import is_used_up, looked_at, operate
+from tilecheck.frontend.host_guards.read import names
+from tilecheck.frontend.host_guards.read.attributes import attribute
+from tilecheck.frontend.host_guards.read.operators import is_used_up, looked_at, operate
 from tilecheck.frontend.host_guards.run import Run
 
 

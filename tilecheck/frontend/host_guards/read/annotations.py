@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tilecheck.frontend.host_guards import api, names
+from tilecheck.frontend.host_guards import api
 from tilecheck.frontend.host_guards.kinds import (
     ARRAY,
     NONE,
@@ -21,6 +21,7 @@ from tilecheck.frontend.host_guards.kinds import (
     Pending,
     checked,
 )
+from tilecheck.frontend.host_guards.read import names
 from tilecheck.frontend.modules.bindings import dotted
 
 if TYPE_CHECKING:

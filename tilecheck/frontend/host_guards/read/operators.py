@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import libcst as cst
 
-from tilecheck.frontend.host_guards import names
 from tilecheck.frontend.host_guards.kinds import NOTHING, Atom, Box, External, Kind, Made, Sort
+from tilecheck.frontend.host_guards.read import names
 from tilecheck.frontend.host_guards.run import Run
 
 _LOOKED = frozenset(

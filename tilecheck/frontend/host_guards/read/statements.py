@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 import libcst as cst
 
-from tilecheck.frontend.host_guards import api, names
+from tilecheck.frontend.host_guards import api
 from tilecheck.frontend.host_guards.calls import call, get, run_code
 from tilecheck.frontend.host_guards.containers import put
-from tilecheck.frontend.host_guards.expressions import elements, evaluate, quietly
 from tilecheck.frontend.host_guards.frames import Frame
 from tilecheck.frontend.host_guards.given import of_values
 from tilecheck.frontend.host_guards.kinds import (
@@ -26,10 +25,12 @@ from tilecheck.frontend.host_guards.kinds import (
     Made,
     Sort,
 )
-from tilecheck.frontend.host_guards.operators import looked_at, operate
 from tilecheck.frontend.host_guards.program import Program
+from tilecheck.frontend.host_guards.read import names
+from tilecheck.frontend.host_guards.read.expressions import elements, evaluate, quietly
+from tilecheck.frontend.host_guards.read.operators import looked_at, operate
+from tilecheck.frontend.host_guards.read.targets import bind
 from tilecheck.frontend.host_guards.run import Run
-from tilecheck.frontend.host_guards.targets import bind
 from tilecheck.frontend.modules.bindings import imports_of
 
 

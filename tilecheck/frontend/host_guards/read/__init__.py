@@ -1,0 +1,1 @@
+"""Reads the statements and expressions of a guarded function."""
