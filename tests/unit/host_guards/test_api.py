@@ -11,7 +11,7 @@ import pytest
 
 from tilecheck import host, kernels
 from tilecheck.frontend.host_guards import api
-from tilecheck.frontend.host_guards.handing import _NUMPY, _TORCH
+from tilecheck.frontend.host_guards.calls.ownership_transfer import _NUMPY, _TORCH
 from tilecheck.host import reference  # noqa: F401 - `host.reference` is one of the names
 
 # Types that programs name in annotations, get from calls, or write themselves.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from tilecheck.dataclass import dataclass
-from tilecheck.frontend.host_guards.calls import enter, enter_all
+from tilecheck.frontend.host_guards.calls.dispatch import enter, enter_all
 from tilecheck.frontend.host_guards.captures import behind, unseen
 from tilecheck.frontend.host_guards.frames import Frame
 from tilecheck.frontend.host_guards.kinds import Class, Code, Kernel

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import libcst as cst
 
 from tilecheck.frontend.host_guards import api
-from tilecheck.frontend.host_guards.calls import call, get, run_code
-from tilecheck.frontend.host_guards.containers import put
+from tilecheck.frontend.host_guards.calls.arguments import of_values
+from tilecheck.frontend.host_guards.calls.containers import put
+from tilecheck.frontend.host_guards.calls.dispatch import call, get, run_code
 from tilecheck.frontend.host_guards.frames import Frame
-from tilecheck.frontend.host_guards.given import of_values
 from tilecheck.frontend.host_guards.kinds import (
     NONE,
     NOTHING,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from tilecheck.frontend.host_guards.containers import put
+from tilecheck.frontend.host_guards.calls.containers import put
 from tilecheck.frontend.host_guards.kinds import (
     NOTHING,
     Box,

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import libcst as cst
 
-from tilecheck.frontend.host_guards import containers
-from tilecheck.frontend.host_guards.given import Given, Node, of_values
+from tilecheck.frontend.host_guards.calls import containers
+from tilecheck.frontend.host_guards.calls.arguments import Given, Node, of_values
 from tilecheck.frontend.host_guards.kinds import (
     ARRAY,
     NONE,

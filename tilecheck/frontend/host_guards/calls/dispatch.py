@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from tilecheck.frontend.host_guards import library, others
+from tilecheck.frontend.host_guards.calls import foreign, host_library
+from tilecheck.frontend.host_guards.calls.arguments import Given, arguments, of_values
 from tilecheck.frontend.host_guards.frames import Frame
-from tilecheck.frontend.host_guards.given import Given, arguments, of_values
 from tilecheck.frontend.host_guards.kinds import (
     NOTHING,
     PLAIN,
@@ -47,7 +47,7 @@ def call(r: Run, node: cst.Call) -> Kind:
     else:
         owner, callee = NOTHING, evaluate(r, func)
     given = arguments(r, node)
-    found = others.of_plain(r, given) if owner & PLAIN else NOTHING
+    found = foreign.of_plain(r, given) if owner & PLAIN else NOTHING
     for atom in callee:
         found |= invoke(r, atom, given)
     return found
@@ -62,16 +62,16 @@ def invoke(r: Run, atom: Atom, given: Given) -> Kind:
             return run_code(r, atom, given)
         case Class():
             return make(r, atom, given)
-        case External(name=name) if library.is_of_library(name):
-            return library.function(r, name, given, invoke)
+        case External(name=name) if host_library.is_of_library(name):
+            return host_library.function(r, name, given, invoke)
         case External(name=name):
-            return others.function(r, name, given, invoke)
+            return foreign.function(r, name, given, invoke)
         case Method(owner=Checked() | Pending() as owner, name=name):
-            return library.method(r, owner, name, given, invoke)
+            return host_library.method(r, owner, name, given, invoke)
         case Method(owner=owner, name=name):
-            return others.method(r, owner, name, given)
+            return foreign.method(r, owner, name, given)
         case Kernel(has_grid=True):
-            return others.launched(r, given)
+            return foreign.launched(r, given)
         case Made(of=of):
             found = names.member(r.p, of, "__call__")
             if found is None or not isinstance(found[1], cst.FunctionDef):

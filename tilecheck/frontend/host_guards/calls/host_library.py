@@ -11,8 +11,8 @@ from collections.abc import Callable
 import libcst as cst
 
 from tilecheck.frontend.host_guards import api
-from tilecheck.frontend.host_guards.given import Given, Node, of_values
-from tilecheck.frontend.host_guards.handing import is_given_away
+from tilecheck.frontend.host_guards.calls.arguments import Given, Node, of_values
+from tilecheck.frontend.host_guards.calls.ownership_transfer import is_given_away
 from tilecheck.frontend.host_guards.kinds import (
     NONE,
     NOTHING,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from tilecheck.frontend.host_guards.given import Given
+from tilecheck.frontend.host_guards.calls.arguments import Given
 from tilecheck.frontend.host_guards.kinds import (
     NONE,
     NOTHING,
