@@ -8,7 +8,7 @@ from dataclasses import field
 import libcst as cst
 
 from tilecheck.dataclass import dataclass
-from tilecheck.frontend.host_programs import values as V
+from tilecheck.frontend.host_programs.values import values as V
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,19 +6,20 @@ from collections.abc import Callable
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs import generators, names, streams, views
-from tilecheck.frontend.host_programs import values as V
+from tilecheck.frontend.host_programs import generators, names, streams
 from tilecheck.frontend.host_programs.arguments import Arguments
 from tilecheck.frontend.host_programs.calls import unknown_call
 from tilecheck.frontend.host_programs.expressions import evaluate, held, indices_of
-from tilecheck.frontend.host_programs.frozen import keep, note_bound
-from tilecheck.frontend.host_programs.guesses import operand
-from tilecheck.frontend.host_programs.items import item, key_text
-from tilecheck.frontend.host_programs.kinds import as_number, as_tensor, key_of, place_of
 from tilecheck.frontend.host_programs.launches import tensors_in
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.tensors import compute, copy
 from tilecheck.frontend.host_programs.torch_calls import check_indices
+from tilecheck.frontend.host_programs.values import values as V
+from tilecheck.frontend.host_programs.values import views
+from tilecheck.frontend.host_programs.values.graph_captures import keep, note_bound
+from tilecheck.frontend.host_programs.values.items import item, key_text
+from tilecheck.frontend.host_programs.values.kinds import as_number, as_tensor, key_of, place_of
+from tilecheck.frontend.host_programs.values.undetermined import operand
 
 
 def bind(m: Machine, target: cst.CSTNode, value: V.Value) -> None:

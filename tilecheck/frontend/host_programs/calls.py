@@ -6,23 +6,23 @@ from dataclasses import replace
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs import (
-    host_library,
-    objects,
-    python_calls,
-    streams,
-    torch_calls,
-    torch_names,
-)
-from tilecheck.frontend.host_programs import values as V
+from tilecheck.frontend.host_programs import host_library, python_calls, streams, torch_calls, torch_names
 from tilecheck.frontend.host_programs.arguments import Arguments
-from tilecheck.frontend.host_programs.guesses import learn_tensor
-from tilecheck.frontend.host_programs.kinds import as_event, as_stream, as_tensor, memory_behind, resolved
 from tilecheck.frontend.host_programs.knowledge import PathEnds
 from tilecheck.frontend.host_programs.launches import launch, launch_by_call, unread_launch
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.tensors import unknown_work
 from tilecheck.frontend.host_programs.texts import names_in, once
+from tilecheck.frontend.host_programs.values import objects
+from tilecheck.frontend.host_programs.values import values as V
+from tilecheck.frontend.host_programs.values.kinds import (
+    as_event,
+    as_stream,
+    as_tensor,
+    memory_behind,
+    resolved,
+)
+from tilecheck.frontend.host_programs.values.undetermined import learn_tensor
 
 _LAUNCHERS = ("cuda.tile.launch", "cuda.tile._execution.launch", "tilecheck.launch")
 _WRAPPERS = (

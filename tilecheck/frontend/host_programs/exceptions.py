@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs.holding import used_streams
 from tilecheck.frontend.host_programs.joining import raises
 from tilecheck.frontend.host_programs.knowledge import PathEnds
 from tilecheck.frontend.host_programs.machine import CURRENT, Machine
 from tilecheck.frontend.host_programs.texts import names_in, once
+from tilecheck.frontend.host_programs.values.lifetimes import used_streams
 
 
 def perhaps_raise(m: Machine, statement: cst.CSTNode) -> None:

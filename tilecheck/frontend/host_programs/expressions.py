@@ -9,20 +9,20 @@ from functools import partial
 import libcst as cst
 
 from tilecheck.frontend.host_programs import names
-from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.arguments import Arguments
 from tilecheck.frontend.host_programs.calls import call, method_of_unknown
-from tilecheck.frontend.host_programs.guesses import operand
-from tilecheck.frontend.host_programs.holding import hand_out
-from tilecheck.frontend.host_programs.items import item, lost, plain
 from tilecheck.frontend.host_programs.iteration import comprehension
 from tilecheck.frontend.host_programs.joining import NeedsChoice, either, is_open, joins
-from tilecheck.frontend.host_programs.kinds import as_number, key_of, resolved, truth
 from tilecheck.frontend.host_programs.machine import Machine
-from tilecheck.frontend.host_programs.numbers import binary, compare
 from tilecheck.frontend.host_programs.tensors import read_on_host
 from tilecheck.frontend.host_programs.texts import literal, once
 from tilecheck.frontend.host_programs.torch_calls import operator
+from tilecheck.frontend.host_programs.values import values as V
+from tilecheck.frontend.host_programs.values.items import item, lost, plain
+from tilecheck.frontend.host_programs.values.kinds import as_number, key_of, resolved, truth
+from tilecheck.frontend.host_programs.values.lifetimes import hand_out
+from tilecheck.frontend.host_programs.values.numbers import binary, compare
+from tilecheck.frontend.host_programs.values.undetermined import operand
 
 
 def evaluate(m: Machine, node: cst.CSTNode) -> V.Value:

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import libcst as cst
 
 from tilecheck.frontend.host_programs import names
-from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.arguments import Arguments
-from tilecheck.frontend.host_programs.frozen import keep
 from tilecheck.frontend.host_programs.knowledge import BreakLoop, ContinueLoop, Leaves
 from tilecheck.frontend.host_programs.machine import Machine
+from tilecheck.frontend.host_programs.values import values as V
+from tilecheck.frontend.host_programs.values.graph_captures import keep
 
 Body = Callable[[V.Value], None]
 

@@ -10,13 +10,13 @@ from collections.abc import Callable
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.arguments import Arguments
-from tilecheck.frontend.host_programs.kinds import as_stream, as_tensor, place_of, resolved
 from tilecheck.frontend.host_programs.launches import footprint_at
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.streams import wait_stream
 from tilecheck.frontend.host_programs.tensors import compute, read_on_host
+from tilecheck.frontend.host_programs.values import values as V
+from tilecheck.frontend.host_programs.values.kinds import as_stream, as_tensor, place_of, resolved
 from tilecheck.ir import host_program as H
 from tilecheck.ir.host_program import Place
 

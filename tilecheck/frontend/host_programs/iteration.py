@@ -8,16 +8,16 @@ from functools import partial
 import libcst as cst
 
 from tilecheck.dataclass import dataclass
-from tilecheck.frontend.host_programs import values as V
-from tilecheck.frontend.host_programs import views
 from tilecheck.frontend.host_programs.counts import bare, read_with
-from tilecheck.frontend.host_programs.frozen import keep
-from tilecheck.frontend.host_programs.kinds import as_number, key_of, truth
 from tilecheck.frontend.host_programs.knowledge import Loop
 from tilecheck.frontend.host_programs.machine import Machine
-from tilecheck.frontend.host_programs.numbers import add
-from tilecheck.frontend.host_programs.objects import taken
 from tilecheck.frontend.host_programs.texts import names_in, once
+from tilecheck.frontend.host_programs.values import values as V
+from tilecheck.frontend.host_programs.values import views
+from tilecheck.frontend.host_programs.values.graph_captures import keep
+from tilecheck.frontend.host_programs.values.kinds import as_number, key_of, truth
+from tilecheck.frontend.host_programs.values.numbers import add
+from tilecheck.frontend.host_programs.values.objects import taken
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 

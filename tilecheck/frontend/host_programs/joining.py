@@ -14,11 +14,11 @@ from typing import Any
 import libcst as cst
 
 from tilecheck.dataclass import dataclass
-from tilecheck.frontend.host_programs import values as V
-from tilecheck.frontend.host_programs.holding import sweep
-from tilecheck.frontend.host_programs.kinds import as_tensor
 from tilecheck.frontend.host_programs.knowledge import PathEnds
 from tilecheck.frontend.host_programs.machine import Machine
+from tilecheck.frontend.host_programs.values import values as V
+from tilecheck.frontend.host_programs.values.kinds import as_tensor
+from tilecheck.frontend.host_programs.values.lifetimes import sweep
 from tilecheck.ir import host_program as H
 
 _MAY_BE_LEFT_OUT = (H.Work, H.Touch, H.Allocate)

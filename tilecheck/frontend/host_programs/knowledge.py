@@ -10,7 +10,7 @@ import libcst as cst
 
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import TilecheckError
-from tilecheck.frontend.host_programs import values as V
+from tilecheck.frontend.host_programs.values import values as V
 from tilecheck.ir import host_program as H
 from tilecheck.ir.expr import Expr
 from tilecheck.model import Site

@@ -8,14 +8,14 @@ from dataclasses import replace
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.arguments import Arguments
-from tilecheck.frontend.host_programs.guesses import learn_number
 from tilecheck.frontend.host_programs.kernels import Constants
-from tilecheck.frontend.host_programs.kinds import as_number, as_stream, as_tensor, resolved, truth
 from tilecheck.frontend.host_programs.knowledge import PathEnds, Unread
 from tilecheck.frontend.host_programs.machine import MAX_RANK, Machine
 from tilecheck.frontend.host_programs.names import kernel_behind
+from tilecheck.frontend.host_programs.values import values as V
+from tilecheck.frontend.host_programs.values.kinds import as_number, as_stream, as_tensor, resolved, truth
+from tilecheck.frontend.host_programs.values.undetermined import learn_number
 from tilecheck.frontend.kernels.annotations import read_annotation
 from tilecheck.frontend.kernels.definitions import Definition
 from tilecheck.ir import expr as E

@@ -17,11 +17,11 @@ from dataclasses import replace
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.counts import may_be, read_with, share_rounds
 from tilecheck.frontend.host_programs.iteration import Items
 from tilecheck.frontend.host_programs.knowledge import BreakLoop, ContinueLoop, Loop, LoopsOn, Relearn
 from tilecheck.frontend.host_programs.machine import Machine
+from tilecheck.frontend.host_programs.values import values as V
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
 

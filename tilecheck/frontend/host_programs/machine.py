@@ -9,9 +9,7 @@ from typing import Any
 import libcst as cst
 
 from tilecheck.dataclass import dataclass
-from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.choices import Choices, NoChoices, Undecided
-from tilecheck.frontend.host_programs.frozen import Key, freeze, note_written
 from tilecheck.frontend.host_programs.kernels import Kernels
 from tilecheck.frontend.host_programs.knowledge import (
     Cut,
@@ -23,8 +21,10 @@ from tilecheck.frontend.host_programs.knowledge import (
     Unread,
     family,
 )
-from tilecheck.frontend.host_programs.objects import with_owners
-from tilecheck.frontend.host_programs.ranges import Ranges
+from tilecheck.frontend.host_programs.values import values as V
+from tilecheck.frontend.host_programs.values.graph_captures import Key, freeze, note_written
+from tilecheck.frontend.host_programs.values.objects import with_owners
+from tilecheck.frontend.host_programs.values.ranges import Ranges
 from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.ir import expr as E
 from tilecheck.ir import host_program as H

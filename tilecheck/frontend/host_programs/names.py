@@ -7,14 +7,14 @@ from pathlib import Path
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs import values as V
-from tilecheck.frontend.host_programs import views
 from tilecheck.frontend.host_programs.arguments import Arguments
-from tilecheck.frontend.host_programs.frozen import note_read
-from tilecheck.frontend.host_programs.holding import give_to_caller
-from tilecheck.frontend.host_programs.kinds import resolved
 from tilecheck.frontend.host_programs.knowledge import PathEnds
 from tilecheck.frontend.host_programs.machine import Machine
+from tilecheck.frontend.host_programs.values import values as V
+from tilecheck.frontend.host_programs.values import views
+from tilecheck.frontend.host_programs.values.graph_captures import note_read
+from tilecheck.frontend.host_programs.values.kinds import resolved
+from tilecheck.frontend.host_programs.values.lifetimes import give_to_caller
 from tilecheck.frontend.kernels.definitions import Definition
 from tilecheck.frontend.modules.bindings import Binding, Element, Import, dotted
 from tilecheck.frontend.modules.project import ModuleTable, candidates

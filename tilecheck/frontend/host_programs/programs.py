@@ -10,14 +10,10 @@ import libcst as cst
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
 from tilecheck.frontend.host_programs import binding, functions, moving_parts
-from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.arguments import Arguments
 from tilecheck.frontend.host_programs.choices import Choices, TooManyPaths
 from tilecheck.frontend.host_programs.expressions import evaluate
-from tilecheck.frontend.host_programs.frozen import is_frozen
-from tilecheck.frontend.host_programs.holding import hand_back_host, hand_out, sweep_at_end
 from tilecheck.frontend.host_programs.kernels import Kernels
-from tilecheck.frontend.host_programs.kinds import SEVERAL_DEVICES, resolved
 from tilecheck.frontend.host_programs.knowledge import (
     Knowledge,
     LoopsOn,
@@ -33,6 +29,10 @@ from tilecheck.frontend.host_programs.relevance import Relevance
 from tilecheck.frontend.host_programs.repeats import Repeats, repeated
 from tilecheck.frontend.host_programs.statements import run_block
 from tilecheck.frontend.host_programs.streams import note_given_events, wait_stream
+from tilecheck.frontend.host_programs.values import values as V
+from tilecheck.frontend.host_programs.values.graph_captures import is_frozen
+from tilecheck.frontend.host_programs.values.kinds import SEVERAL_DEVICES, resolved
+from tilecheck.frontend.host_programs.values.lifetimes import hand_back_host, hand_out, sweep_at_end
 from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.ir import expr as E
 from tilecheck.ir import host_program as H

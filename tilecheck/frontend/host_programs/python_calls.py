@@ -6,20 +6,20 @@ from collections.abc import Callable
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs import values as V
-from tilecheck.frontend.host_programs import views
 from tilecheck.frontend.host_programs.arguments import Arguments
-from tilecheck.frontend.host_programs.frozen import keep
 from tilecheck.frontend.host_programs.generators import collected
-from tilecheck.frontend.host_programs.guesses import learn_number
 from tilecheck.frontend.host_programs.iteration import key_value
-from tilecheck.frontend.host_programs.kinds import as_number, key_of, resolved, truth
 from tilecheck.frontend.host_programs.knowledge import PathEnds
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.names import attribute
-from tilecheck.frontend.host_programs.numbers import extreme
-from tilecheck.frontend.host_programs.objects import kept_in, taken
 from tilecheck.frontend.host_programs.tensors import read_on_host
+from tilecheck.frontend.host_programs.values import values as V
+from tilecheck.frontend.host_programs.values import views
+from tilecheck.frontend.host_programs.values.graph_captures import keep
+from tilecheck.frontend.host_programs.values.kinds import as_number, key_of, resolved, truth
+from tilecheck.frontend.host_programs.values.numbers import extreme
+from tilecheck.frontend.host_programs.values.objects import kept_in, taken
+from tilecheck.frontend.host_programs.values.undetermined import learn_number
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
 

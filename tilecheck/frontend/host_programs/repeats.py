@@ -12,9 +12,9 @@ from dataclasses import field
 import libcst as cst
 
 from tilecheck.dataclass import dataclass
-from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.knowledge import Relearn
 from tilecheck.frontend.host_programs.machine import Machine
+from tilecheck.frontend.host_programs.values import values as V
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
 

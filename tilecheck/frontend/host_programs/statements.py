@@ -8,15 +8,10 @@ from collections.abc import Callable, Sequence
 import libcst as cst
 
 from tilecheck.frontend.host_programs import binding, exceptions, names
-from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.expressions import evaluate
-from tilecheck.frontend.host_programs.frozen import keep
 from tilecheck.frontend.host_programs.generators import go_over, in_loop
-from tilecheck.frontend.host_programs.guesses import operand
-from tilecheck.frontend.host_programs.holding import sweep
 from tilecheck.frontend.host_programs.iteration import items_of
 from tilecheck.frontend.host_programs.joining import NeedsChoice, either, is_open, joins, raises
-from tilecheck.frontend.host_programs.kinds import resolved, truth
 from tilecheck.frontend.host_programs.knowledge import (
     BreakLoop,
     ContinueLoop,
@@ -27,9 +22,14 @@ from tilecheck.frontend.host_programs.knowledge import (
 )
 from tilecheck.frontend.host_programs.loops import run_for, run_while
 from tilecheck.frontend.host_programs.machine import Machine
-from tilecheck.frontend.host_programs.numbers import binary
 from tilecheck.frontend.host_programs.texts import has_call, leaves, once, returns
 from tilecheck.frontend.host_programs.torch_calls import in_place
+from tilecheck.frontend.host_programs.values import values as V
+from tilecheck.frontend.host_programs.values.graph_captures import keep
+from tilecheck.frontend.host_programs.values.kinds import resolved, truth
+from tilecheck.frontend.host_programs.values.lifetimes import sweep
+from tilecheck.frontend.host_programs.values.numbers import binary
+from tilecheck.frontend.host_programs.values.undetermined import operand
 from tilecheck.frontend.modules.bindings import dotted, imports_of
 
 

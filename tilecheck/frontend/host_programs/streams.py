@@ -6,12 +6,18 @@ from collections.abc import Callable
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.arguments import Arguments
-from tilecheck.frontend.host_programs.frozen import note_replay
-from tilecheck.frontend.host_programs.kinds import SEVERAL_DEVICES, as_event, as_stream, note_device, resolved
 from tilecheck.frontend.host_programs.knowledge import OpenCapture, Relearn
 from tilecheck.frontend.host_programs.machine import CURRENT, Machine
+from tilecheck.frontend.host_programs.values import values as V
+from tilecheck.frontend.host_programs.values.graph_captures import note_replay
+from tilecheck.frontend.host_programs.values.kinds import (
+    SEVERAL_DEVICES,
+    as_event,
+    as_stream,
+    note_device,
+    resolved,
+)
 from tilecheck.ir import host_program as H
 
 DEFAULT = "default"  # the default stream, where the function may be entered on another

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.knowledge import family
 from tilecheck.frontend.host_programs.machine import ON_HOST, Machine
+from tilecheck.frontend.host_programs.values import values as V
 from tilecheck.ir import host_program as H
 from tilecheck.ir.expr import Expr
 from tilecheck.ir.host_program import Place, Region

@@ -7,14 +7,9 @@ from dataclasses import replace
 import libcst as cst
 
 from tilecheck.frontend.host_programs import torch_names as names
-from tilecheck.frontend.host_programs import values as V
-from tilecheck.frontend.host_programs import views
 from tilecheck.frontend.host_programs.arguments import Arguments
-from tilecheck.frontend.host_programs.guesses import note_result
-from tilecheck.frontend.host_programs.kinds import as_number, as_stream, as_tensor, place_of, resolved, truth
 from tilecheck.frontend.host_programs.launches import tensors_in
 from tilecheck.frontend.host_programs.machine import Machine
-from tilecheck.frontend.host_programs.objects import SHARED
 from tilecheck.frontend.host_programs.tensors import (
     compute,
     copy,
@@ -25,6 +20,18 @@ from tilecheck.frontend.host_programs.tensors import (
     result,
     unknown_work,
 )
+from tilecheck.frontend.host_programs.values import values as V
+from tilecheck.frontend.host_programs.values import views
+from tilecheck.frontend.host_programs.values.kinds import (
+    as_number,
+    as_stream,
+    as_tensor,
+    place_of,
+    resolved,
+    truth,
+)
+from tilecheck.frontend.host_programs.values.objects import SHARED
+from tilecheck.frontend.host_programs.values.undetermined import note_result
 from tilecheck.ir.expr import Expr
 from tilecheck.ir.host_program import Place
 

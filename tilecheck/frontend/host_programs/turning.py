@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tilecheck.frontend.host_programs import counts
-from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.machine import Machine
+from tilecheck.frontend.host_programs.values import values as V
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
 

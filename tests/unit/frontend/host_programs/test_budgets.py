@@ -11,9 +11,9 @@ from tilecheck.frontend.host_programs.choices import Choices
 from tilecheck.frontend.host_programs.kernels import MOST_COMBINATIONS, Kernels
 from tilecheck.frontend.host_programs.knowledge import Knowledge
 from tilecheck.frontend.host_programs.machine import Machine
-from tilecheck.frontend.host_programs.objects import with_owners
 from tilecheck.frontend.host_programs.programs import MOST_UNREAD
-from tilecheck.frontend.host_programs.values import Scope
+from tilecheck.frontend.host_programs.values.objects import with_owners
+from tilecheck.frontend.host_programs.values.values import Scope
 from tilecheck.frontend.kernels.definitions import Definition
 from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import parse

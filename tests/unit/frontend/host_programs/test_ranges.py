@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tilecheck.frontend.host_programs.ranges import Ranges
+from tilecheck.frontend.host_programs.values.ranges import Ranges
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 

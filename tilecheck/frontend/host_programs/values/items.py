@@ -6,14 +6,15 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs import names, views
-from tilecheck.frontend.host_programs import values as V
-from tilecheck.frontend.host_programs.frozen import note_read
-from tilecheck.frontend.host_programs.kinds import as_number, as_tensor, key_of, resolved
+from tilecheck.frontend.host_programs import names
 from tilecheck.frontend.host_programs.knowledge import PathEnds
 from tilecheck.frontend.host_programs.machine import Machine
-from tilecheck.frontend.host_programs.objects import taken
 from tilecheck.frontend.host_programs.torch_calls import gather
+from tilecheck.frontend.host_programs.values import values as V
+from tilecheck.frontend.host_programs.values import views
+from tilecheck.frontend.host_programs.values.graph_captures import note_read
+from tilecheck.frontend.host_programs.values.kinds import as_number, as_tensor, key_of, resolved
+from tilecheck.frontend.host_programs.values.objects import taken
 
 
 def plain(m: Machine, node: cst.CSTNode) -> V.Unknown:

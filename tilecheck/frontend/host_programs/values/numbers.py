@@ -9,11 +9,11 @@ from functools import reduce
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend.host_programs import values as V
-from tilecheck.frontend.host_programs.guesses import learn_number
-from tilecheck.frontend.host_programs.kinds import as_number, is_none, key_of, resolved
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.turning import holds, origin_of
+from tilecheck.frontend.host_programs.values import values as V
+from tilecheck.frontend.host_programs.values.kinds import as_number, is_none, key_of, resolved
+from tilecheck.frontend.host_programs.values.undetermined import learn_number
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
 

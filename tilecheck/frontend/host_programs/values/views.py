@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tilecheck.frontend.host_programs import values as V
-from tilecheck.frontend.host_programs.guesses import learn_number
-from tilecheck.frontend.host_programs.kinds import as_number
 from tilecheck.frontend.host_programs.machine import Machine
-from tilecheck.frontend.host_programs.numbers import add, subtract
+from tilecheck.frontend.host_programs.values import values as V
+from tilecheck.frontend.host_programs.values.kinds import as_number
+from tilecheck.frontend.host_programs.values.numbers import add, subtract
+from tilecheck.frontend.host_programs.values.undetermined import learn_number
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr
 

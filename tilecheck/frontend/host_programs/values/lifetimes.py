@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs import values as V
+from tilecheck.frontend.host_programs.values import values as V
 from tilecheck.ir import host_program as H
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs import values as V
 from tilecheck.frontend.host_programs.knowledge import Relearn
+from tilecheck.frontend.host_programs.values import values as V
 
 if TYPE_CHECKING:
     from tilecheck.frontend.host_programs.machine import Machine

@@ -6,12 +6,12 @@ from typing import Any
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs import values as V
-from tilecheck.frontend.host_programs.guesses import learn_number
 from tilecheck.frontend.host_programs.knowledge import Relearn
 from tilecheck.frontend.host_programs.machine import CURRENT, Machine
 from tilecheck.frontend.host_programs.tensors import read_on_host
 from tilecheck.frontend.host_programs.turning import holds, origin_of
+from tilecheck.frontend.host_programs.values import values as V
+from tilecheck.frontend.host_programs.values.undetermined import learn_number
 from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Kind, Symbol
 from tilecheck.ir.host_program import Place

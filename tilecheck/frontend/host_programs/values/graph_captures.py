@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs import values as V
-from tilecheck.frontend.host_programs.holding import unreachable
+from tilecheck.frontend.host_programs.values import values as V
+from tilecheck.frontend.host_programs.values.lifetimes import unreachable
 from tilecheck.ir import host_program as H
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Values of host programs: tensors, numbers, containers, and objects that hold them."""
