@@ -7,12 +7,12 @@ from dataclasses import replace
 import libcst as cst
 
 from tilecheck.frontend.host_programs import host_library, python_calls, streams, torch_calls, torch_names
-from tilecheck.frontend.host_programs.arguments import Arguments
+from tilecheck.frontend.host_programs.execute.arguments import Arguments
+from tilecheck.frontend.host_programs.execute.code_texts import names_in, once
 from tilecheck.frontend.host_programs.knowledge import PathEnds
 from tilecheck.frontend.host_programs.launches import launch, launch_by_call, unread_launch
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.tensors import unknown_work
-from tilecheck.frontend.host_programs.texts import names_in, once
 from tilecheck.frontend.host_programs.values import objects
 from tilecheck.frontend.host_programs.values import values as V
 from tilecheck.frontend.host_programs.values.kinds import (

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs.arguments import Arguments
+from tilecheck.frontend.host_programs.execute.arguments import Arguments
 from tilecheck.frontend.host_programs.launches import footprint_at
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.streams import wait_stream

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs.arguments import Arguments
+from tilecheck.frontend.host_programs.execute.arguments import Arguments
+from tilecheck.frontend.host_programs.execute.names import kernel_behind
 from tilecheck.frontend.host_programs.kernels import Constants
 from tilecheck.frontend.host_programs.knowledge import PathEnds, Unread
 from tilecheck.frontend.host_programs.machine import MAX_RANK, Machine
-from tilecheck.frontend.host_programs.names import kernel_behind
 from tilecheck.frontend.host_programs.values import values as V
 from tilecheck.frontend.host_programs.values.kinds import as_number, as_stream, as_tensor, resolved, truth
 from tilecheck.frontend.host_programs.values.undetermined import learn_number

@@ -9,10 +9,12 @@ import libcst as cst
 
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend.host_programs import binding, functions, moving_parts
-from tilecheck.frontend.host_programs.arguments import Arguments
+from tilecheck.frontend.host_programs import moving_parts
 from tilecheck.frontend.host_programs.choices import Choices, TooManyPaths
-from tilecheck.frontend.host_programs.expressions import evaluate
+from tilecheck.frontend.host_programs.execute import binding, functions
+from tilecheck.frontend.host_programs.execute.arguments import Arguments
+from tilecheck.frontend.host_programs.execute.expressions import evaluate
+from tilecheck.frontend.host_programs.execute.statements import run_block
 from tilecheck.frontend.host_programs.kernels import Kernels
 from tilecheck.frontend.host_programs.knowledge import (
     Knowledge,
@@ -27,7 +29,6 @@ from tilecheck.frontend.host_programs.knowledge import (
 from tilecheck.frontend.host_programs.machine import CURRENT, MAX_RANK, Machine, distinct
 from tilecheck.frontend.host_programs.relevance import Relevance
 from tilecheck.frontend.host_programs.repeats import Repeats, repeated
-from tilecheck.frontend.host_programs.statements import run_block
 from tilecheck.frontend.host_programs.streams import note_given_events, wait_stream
 from tilecheck.frontend.host_programs.values import values as V
 from tilecheck.frontend.host_programs.values.graph_captures import is_frozen

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs.arguments import Arguments
+from tilecheck.frontend.host_programs.execute.arguments import Arguments
 from tilecheck.frontend.host_programs.knowledge import OpenCapture, Relearn
 from tilecheck.frontend.host_programs.machine import CURRENT, Machine
 from tilecheck.frontend.host_programs.values import values as V

@@ -7,7 +7,7 @@ from dataclasses import replace
 import libcst as cst
 
 from tilecheck.frontend.host_programs import torch_names as names
-from tilecheck.frontend.host_programs.arguments import Arguments
+from tilecheck.frontend.host_programs.execute.arguments import Arguments
 from tilecheck.frontend.host_programs.launches import tensors_in
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.tensors import (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs import names
+from tilecheck.frontend.host_programs.execute import names
 from tilecheck.frontend.host_programs.knowledge import PathEnds
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.torch_calls import gather

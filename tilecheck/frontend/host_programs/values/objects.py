@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs.arguments import Arguments
+from tilecheck.frontend.host_programs.execute.arguments import Arguments
 from tilecheck.frontend.host_programs.knowledge import Relearn
 from tilecheck.frontend.host_programs.values import values as V
 from tilecheck.ir.host_program import Place, Region

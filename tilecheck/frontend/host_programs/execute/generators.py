@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs import names
-from tilecheck.frontend.host_programs.arguments import Arguments
+from tilecheck.frontend.host_programs.execute import names
+from tilecheck.frontend.host_programs.execute.arguments import Arguments
 from tilecheck.frontend.host_programs.knowledge import BreakLoop, ContinueLoop, Leaves
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.values import values as V

@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs import binding, exceptions, names
-from tilecheck.frontend.host_programs.expressions import evaluate
-from tilecheck.frontend.host_programs.generators import go_over, in_loop
+from tilecheck.frontend.host_programs.execute import binding, exceptions, names
+from tilecheck.frontend.host_programs.execute.code_texts import has_call, leaves, once, returns
+from tilecheck.frontend.host_programs.execute.expressions import evaluate
+from tilecheck.frontend.host_programs.execute.generators import go_over, in_loop
+from tilecheck.frontend.host_programs.execute.merging import NeedsChoice, either, is_open, joins, raises
 from tilecheck.frontend.host_programs.iteration import items_of
-from tilecheck.frontend.host_programs.joining import NeedsChoice, either, is_open, joins, raises
 from tilecheck.frontend.host_programs.knowledge import (
     BreakLoop,
     ContinueLoop,
@@ -22,7 +23,6 @@ from tilecheck.frontend.host_programs.knowledge import (
 )
 from tilecheck.frontend.host_programs.loops import run_for, run_while
 from tilecheck.frontend.host_programs.machine import Machine
-from tilecheck.frontend.host_programs.texts import has_call, leaves, once, returns
 from tilecheck.frontend.host_programs.torch_calls import in_place
 from tilecheck.frontend.host_programs.values import values as V
 from tilecheck.frontend.host_programs.values.graph_captures import keep

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs import names
-from tilecheck.frontend.host_programs.arguments import Arguments
 from tilecheck.frontend.host_programs.calls import call, unknown_call
-from tilecheck.frontend.host_programs.expressions import evaluate
+from tilecheck.frontend.host_programs.execute import names
+from tilecheck.frontend.host_programs.execute.arguments import Arguments
+from tilecheck.frontend.host_programs.execute.expressions import evaluate
+from tilecheck.frontend.host_programs.execute.statements import run_block
 from tilecheck.frontend.host_programs.knowledge import Relearn, Returned, Unread
 from tilecheck.frontend.host_programs.machine import Machine
-from tilecheck.frontend.host_programs.statements import run_block
 from tilecheck.frontend.host_programs.values import values as V
 from tilecheck.frontend.host_programs.values.lifetimes import sweep
 from tilecheck.frontend.kernels.annotations import read_annotation

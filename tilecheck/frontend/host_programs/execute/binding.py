@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs import generators, names, streams
-from tilecheck.frontend.host_programs.arguments import Arguments
+from tilecheck.frontend.host_programs import streams
 from tilecheck.frontend.host_programs.calls import unknown_call
-from tilecheck.frontend.host_programs.expressions import evaluate, held, indices_of
+from tilecheck.frontend.host_programs.execute import generators, names
+from tilecheck.frontend.host_programs.execute.arguments import Arguments
+from tilecheck.frontend.host_programs.execute.expressions import evaluate, held, indices_of
 from tilecheck.frontend.host_programs.launches import tensors_in
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.tensors import compute, copy

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs.joining import raises
+from tilecheck.frontend.host_programs.execute.code_texts import names_in, once
+from tilecheck.frontend.host_programs.execute.merging import raises
 from tilecheck.frontend.host_programs.knowledge import PathEnds
 from tilecheck.frontend.host_programs.machine import CURRENT, Machine
-from tilecheck.frontend.host_programs.texts import names_in, once
 from tilecheck.frontend.host_programs.values.lifetimes import used_streams
 
 

@@ -1,0 +1,1 @@
+"""Runs the statements and expressions of host programs."""
