@@ -9,7 +9,6 @@ import libcst as cst
 
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
-from tilecheck.frontend.host_programs import moving_parts
 from tilecheck.frontend.host_programs.choices import Choices, TooManyPaths
 from tilecheck.frontend.host_programs.execute import binding, functions
 from tilecheck.frontend.host_programs.execute.arguments import Arguments
@@ -26,9 +25,10 @@ from tilecheck.frontend.host_programs.knowledge import (
     TooLong,
     Unread,
 )
+from tilecheck.frontend.host_programs.loops import moving_regions
+from tilecheck.frontend.host_programs.loops.repeated_calls import Repeats, repeated
 from tilecheck.frontend.host_programs.machine import CURRENT, MAX_RANK, Machine, distinct
 from tilecheck.frontend.host_programs.relevance import Relevance
-from tilecheck.frontend.host_programs.repeats import Repeats, repeated
 from tilecheck.frontend.host_programs.streams import note_given_events, wait_stream
 from tilecheck.frontend.host_programs.values import values as V
 from tilecheck.frontend.host_programs.values.graph_captures import is_frozen
@@ -319,7 +319,7 @@ def _finished(
         Relearn: the rounds of loops that were read do not stand for the others.
     """
     _check_elements(m)
-    moving_parts.check(m)
+    moving_regions.check(m)
     ranks = _ranks(m, returned)
 
     def region(of: H.Region) -> H.Region:

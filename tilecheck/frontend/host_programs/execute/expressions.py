@@ -13,7 +13,7 @@ from tilecheck.frontend.host_programs.execute import names
 from tilecheck.frontend.host_programs.execute.arguments import Arguments
 from tilecheck.frontend.host_programs.execute.code_texts import literal, once
 from tilecheck.frontend.host_programs.execute.merging import NeedsChoice, either, is_open, joins
-from tilecheck.frontend.host_programs.iteration import comprehension
+from tilecheck.frontend.host_programs.loops.iteration import comprehension
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.tensors import read_on_host
 from tilecheck.frontend.host_programs.torch_calls import operator

@@ -12,7 +12,6 @@ from tilecheck.frontend.host_programs.execute.code_texts import has_call, leaves
 from tilecheck.frontend.host_programs.execute.expressions import evaluate
 from tilecheck.frontend.host_programs.execute.generators import go_over, in_loop
 from tilecheck.frontend.host_programs.execute.merging import NeedsChoice, either, is_open, joins, raises
-from tilecheck.frontend.host_programs.iteration import items_of
 from tilecheck.frontend.host_programs.knowledge import (
     BreakLoop,
     ContinueLoop,
@@ -21,7 +20,8 @@ from tilecheck.frontend.host_programs.knowledge import (
     Raises,
     Returned,
 )
-from tilecheck.frontend.host_programs.loops import run_for, run_while
+from tilecheck.frontend.host_programs.loops.iteration import items_of
+from tilecheck.frontend.host_programs.loops.loops import run_for, run_while
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.torch_calls import in_place
 from tilecheck.frontend.host_programs.values import values as V

@@ -9,8 +9,8 @@ from functools import reduce
 import libcst as cst
 
 from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend.host_programs.loops.round_conditions import holds, origin_of
 from tilecheck.frontend.host_programs.machine import Machine
-from tilecheck.frontend.host_programs.turning import holds, origin_of
 from tilecheck.frontend.host_programs.values import values as V
 from tilecheck.frontend.host_programs.values.kinds import as_number, is_none, key_of, resolved
 from tilecheck.frontend.host_programs.values.undetermined import learn_number

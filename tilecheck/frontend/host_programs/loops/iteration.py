@@ -8,9 +8,9 @@ from functools import partial
 import libcst as cst
 
 from tilecheck.dataclass import dataclass
-from tilecheck.frontend.host_programs.counts import bare, read_with
 from tilecheck.frontend.host_programs.execute.code_texts import names_in, once
 from tilecheck.frontend.host_programs.knowledge import Loop
+from tilecheck.frontend.host_programs.loops.round_counts import bare, read_with
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.values import values as V
 from tilecheck.frontend.host_programs.values import views

@@ -5,7 +5,7 @@ bindings recur after some rounds with some period (1 for most loops, k for a rin
 round r does what round r + period does. Work keeps to its stream in corresponding rounds, so what is ordered
 before a round is ordered before all that correspond to it later. So a period and one round more have every pair
 of rounds that two rounds can be, as far as order goes. Parts of memory that move with the counter must move at
-one speed for this to hold of overlaps too (`moving_parts`); else they count as the whole memory, perhaps
+one speed for this to hold of overlaps too (`moving_regions`); else they count as the whole memory, perhaps
 touched.
 """
 
@@ -17,9 +17,9 @@ from dataclasses import replace
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs.counts import may_be, read_with, share_rounds
-from tilecheck.frontend.host_programs.iteration import Items
 from tilecheck.frontend.host_programs.knowledge import BreakLoop, ContinueLoop, Loop, LoopsOn, Relearn
+from tilecheck.frontend.host_programs.loops.iteration import Items
+from tilecheck.frontend.host_programs.loops.round_counts import may_be, read_with, share_rounds
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.values import values as V
 from tilecheck.ir import expr as E
@@ -296,7 +296,7 @@ def _identity(loop: Loop, value: V.Value, depth: int) -> object:
 def _age(loop: Loop, name: str) -> object:
     if name not in loop.births:
         root, rest = _split(name)
-        # Items of what the caller made go with the counter: `moving_parts` looks at where they are taken.
+        # Items of what the caller made go with the counter: `moving_regions` looks at where they are taken.
         rest = _ITEM.sub("[]", rest)
         return (root, rest) if root not in loop.births else (_age(loop, root), rest)
     born, order = loop.births[name]

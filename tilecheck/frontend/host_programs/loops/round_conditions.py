@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilecheck.frontend.host_programs import counts
+from tilecheck.frontend.host_programs.loops import round_counts
 from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.values import values as V
 from tilecheck.ir import expr as E
@@ -22,7 +22,7 @@ def holds(m: Machine, condition: Expr, difference: V.Number, origin: str) -> boo
     """
     if _turns_unread(m, difference):
         return m.choose(("in this round", origin) if origin else None, 2) == 0
-    return m.holds(condition) if difference.slopes else counts.holds(m, condition)
+    return m.holds(condition) if difference.slopes else round_counts.holds(m, condition)
 
 
 def origin_of(a: V.Number) -> str:
@@ -45,7 +45,9 @@ def _turns_unread(m: Machine, difference: V.Number) -> bool:
         if slope is None or slope.value is None or start is None:
             continue
         turn = -start // slope.value
-        if loop.count is not None and counts.bare(m, difference.expr).value is None:  # it counts from the end
+        if (
+            loop.count is not None and round_counts.bare(m, difference.expr).value is None
+        ):  # it counts from the end
             behind = loop.count - turn
             if not 0 <= behind <= _MOST_ROUNDS:
                 return True

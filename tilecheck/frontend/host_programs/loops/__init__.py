@@ -1,0 +1,1 @@
+"""Loops of host programs: the rounds that stand for all of them."""
