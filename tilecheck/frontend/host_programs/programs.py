@@ -9,6 +9,7 @@ import libcst as cst
 
 from tilecheck.dataclass import dataclass
 from tilecheck.errors import UnsupportedConstruct
+from tilecheck.frontend.host_programs.calls.streams import note_given_events, wait_stream
 from tilecheck.frontend.host_programs.choices import Choices, TooManyPaths
 from tilecheck.frontend.host_programs.execute import binding, functions
 from tilecheck.frontend.host_programs.execute.arguments import Arguments
@@ -29,7 +30,6 @@ from tilecheck.frontend.host_programs.loops import moving_regions
 from tilecheck.frontend.host_programs.loops.repeated_calls import Repeats, repeated
 from tilecheck.frontend.host_programs.machine import CURRENT, MAX_RANK, Machine, distinct
 from tilecheck.frontend.host_programs.relevance import Relevance
-from tilecheck.frontend.host_programs.streams import note_given_events, wait_stream
 from tilecheck.frontend.host_programs.values import values as V
 from tilecheck.frontend.host_programs.values.graph_captures import is_frozen
 from tilecheck.frontend.host_programs.values.kinds import SEVERAL_DEVICES, resolved

@@ -31,7 +31,7 @@ from tilecheck.frontend.host_guards.read.attributes import attribute
 from tilecheck.frontend.host_guards.read.expressions import elements
 from tilecheck.frontend.host_guards.read.operators import is_used_up, looked_at
 from tilecheck.frontend.host_guards.run import Run
-from tilecheck.frontend.host_programs import torch_names
+from tilecheck.frontend.host_programs.calls import torch_names
 
 Invoke = Callable[[Run, Atom, Given], Kind]
 _UNSEEN = "tilecheck.host does not see what this does"

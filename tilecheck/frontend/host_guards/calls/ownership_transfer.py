@@ -12,7 +12,7 @@ from tilecheck.frontend.host_guards.kinds import External, Sort, is_raw
 from tilecheck.frontend.host_guards.read.expressions import evaluate
 from tilecheck.frontend.host_guards.run import Run
 from tilecheck.frontend.host_guards.scopes import is_own, loops_around
-from tilecheck.frontend.host_programs.torch_names import ALLOCATORS
+from tilecheck.frontend.host_programs.calls.torch_names import ALLOCATORS
 from tilecheck.frontend.text.syntax import walk, walk_kind
 
 _TORCH = frozenset(ALLOCATORS - frozenset("as_tensor asarray from_numpy frombuffer".split()))

@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs import streams
-from tilecheck.frontend.host_programs.calls import unknown_call
+from tilecheck.frontend.host_programs.calls import streams
+from tilecheck.frontend.host_programs.calls.dispatch import unknown_call
+from tilecheck.frontend.host_programs.calls.launches import tensors_in
+from tilecheck.frontend.host_programs.calls.tensors import compute, copy
+from tilecheck.frontend.host_programs.calls.torch import check_indices
 from tilecheck.frontend.host_programs.execute import generators, names
 from tilecheck.frontend.host_programs.execute.arguments import Arguments
 from tilecheck.frontend.host_programs.execute.expressions import evaluate, held, indices_of
-from tilecheck.frontend.host_programs.launches import tensors_in
 from tilecheck.frontend.host_programs.machine import Machine
-from tilecheck.frontend.host_programs.tensors import compute, copy
-from tilecheck.frontend.host_programs.torch_calls import check_indices
 from tilecheck.frontend.host_programs.values import values as V
 from tilecheck.frontend.host_programs.values import views
 from tilecheck.frontend.host_programs.values.graph_captures import keep, note_bound

@@ -8,15 +8,15 @@ from functools import partial
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs.calls import call, method_of_unknown
+from tilecheck.frontend.host_programs.calls.dispatch import call, method_of_unknown
+from tilecheck.frontend.host_programs.calls.tensors import read_on_host
+from tilecheck.frontend.host_programs.calls.torch import operator
 from tilecheck.frontend.host_programs.execute import names
 from tilecheck.frontend.host_programs.execute.arguments import Arguments
 from tilecheck.frontend.host_programs.execute.code_texts import literal, once
 from tilecheck.frontend.host_programs.execute.merging import NeedsChoice, either, is_open, joins
 from tilecheck.frontend.host_programs.loops.iteration import comprehension
 from tilecheck.frontend.host_programs.machine import Machine
-from tilecheck.frontend.host_programs.tensors import read_on_host
-from tilecheck.frontend.host_programs.torch_calls import operator
 from tilecheck.frontend.host_programs.values import values as V
 from tilecheck.frontend.host_programs.values.items import item, lost, plain
 from tilecheck.frontend.host_programs.values.kinds import as_number, key_of, resolved, truth

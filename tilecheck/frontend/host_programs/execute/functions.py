@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs.calls import call, unknown_call
+from tilecheck.frontend.host_programs.calls.dispatch import call, unknown_call
 from tilecheck.frontend.host_programs.execute import names
 from tilecheck.frontend.host_programs.execute.arguments import Arguments
 from tilecheck.frontend.host_programs.execute.expressions import evaluate

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import libcst as cst
 
+from tilecheck.frontend.host_programs.calls.torch import in_place
 from tilecheck.frontend.host_programs.execute import binding, exceptions, names
 from tilecheck.frontend.host_programs.execute.code_texts import has_call, leaves, once, returns
 from tilecheck.frontend.host_programs.execute.expressions import evaluate
@@ -23,7 +24,6 @@ from tilecheck.frontend.host_programs.knowledge import (
 from tilecheck.frontend.host_programs.loops.iteration import items_of
 from tilecheck.frontend.host_programs.loops.loops import run_for, run_while
 from tilecheck.frontend.host_programs.machine import Machine
-from tilecheck.frontend.host_programs.torch_calls import in_place
 from tilecheck.frontend.host_programs.values import values as V
 from tilecheck.frontend.host_programs.values.graph_captures import keep
 from tilecheck.frontend.host_programs.values.kinds import resolved, truth

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from tilecheck.frontend.host_programs.calls.torch import gather
 from tilecheck.frontend.host_programs.execute import names
 from tilecheck.frontend.host_programs.knowledge import PathEnds
 from tilecheck.frontend.host_programs.machine import Machine
-from tilecheck.frontend.host_programs.torch_calls import gather
 from tilecheck.frontend.host_programs.values import values as V
 from tilecheck.frontend.host_programs.values import views
 from tilecheck.frontend.host_programs.values.graph_captures import note_read

@@ -6,10 +6,10 @@ from typing import Any
 
 import libcst as cst
 
+from tilecheck.frontend.host_programs.calls.tensors import read_on_host
 from tilecheck.frontend.host_programs.knowledge import Relearn
 from tilecheck.frontend.host_programs.loops.round_conditions import holds, origin_of
 from tilecheck.frontend.host_programs.machine import CURRENT, Machine
-from tilecheck.frontend.host_programs.tensors import read_on_host
 from tilecheck.frontend.host_programs.values import values as V
 from tilecheck.frontend.host_programs.values.undetermined import learn_number
 from tilecheck.ir import expr as E

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs import host_library, python_calls, streams, torch_calls, torch_names
+from tilecheck.frontend.host_programs.calls import host_library, python, streams, torch, torch_names
+from tilecheck.frontend.host_programs.calls.launches import launch, launch_by_call, unread_launch
+from tilecheck.frontend.host_programs.calls.tensors import unknown_work
 from tilecheck.frontend.host_programs.execute.arguments import Arguments
 from tilecheck.frontend.host_programs.execute.code_texts import names_in, once
 from tilecheck.frontend.host_programs.knowledge import PathEnds
-from tilecheck.frontend.host_programs.launches import launch, launch_by_call, unread_launch
 from tilecheck.frontend.host_programs.machine import Machine
-from tilecheck.frontend.host_programs.tensors import unknown_work
 from tilecheck.frontend.host_programs.values import objects
 from tilecheck.frontend.host_programs.values import values as V
 from tilecheck.frontend.host_programs.values.kinds import (
@@ -82,11 +82,11 @@ def _library(m: Machine, name: str, a: Arguments) -> V.Value:
     if name.startswith(host_library.PREFIX):
         return host_library.function(m, name, a)
     if name.startswith("builtins."):
-        found = python_calls.builtin(m, name.removeprefix("builtins."), a)
+        found = python.builtin(m, name.removeprefix("builtins."), a)
         return unknown_call(m, name.removeprefix("builtins."), a) if found is None else found
-    found = python_calls.standard(m, name, a)
+    found = python.standard(m, name, a)
     if found is None:
-        found = torch_calls.function(m, name, a)
+        found = torch.function(m, name, a)
     if found is not None:
         return found
     if name.startswith(torch_names.HARMLESS_CONTEXTS):
@@ -130,11 +130,11 @@ def _method(m: Machine, owner: V.Value, name: str, a: Arguments) -> V.Value:
         case V.Graph():
             return streams.graph_method(m, owner, name, a)
         case V.Tensor():
-            return torch_calls.method(m, owner, name, a)
+            return torch.method(m, owner, name, a)
         case V.Handle() | V.Operation():
             return host_library.METHODS[type(owner)](m, owner, name, a)
         case V.Sequence() | V.Mapping():
-            return python_calls.container_method(m, owner, name, a)
+            return python.container_method(m, owner, name, a)
         case V.Method(owner=V.Tensor()):  # of a shape, a type, a device
             return V.Unknown(m.unique(name), given=False, plain=True)
         case V.Kernel() | V.Function() | V.Gridded():
@@ -179,7 +179,7 @@ def method_of_unknown(m: Machine, owner: V.Unknown, name: str, a: Arguments) -> 
             learn_tensor(m, owner)
             tensor = as_tensor(m, owner, a.node)
             if tensor is not None:
-                return torch_calls.method(m, tensor, name, a)
+                return torch.method(m, tensor, name, a)
         if name in objects.GROWING:
             for value in a.every():  # it holds them from here on
                 m.stored[m.unique(objects.anywhere(owner))] = value

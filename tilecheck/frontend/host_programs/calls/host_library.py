@@ -10,11 +10,11 @@ from collections.abc import Callable
 
 import libcst as cst
 
+from tilecheck.frontend.host_programs.calls.launches import footprint_at
+from tilecheck.frontend.host_programs.calls.streams import wait_stream
+from tilecheck.frontend.host_programs.calls.tensors import compute, read_on_host
 from tilecheck.frontend.host_programs.execute.arguments import Arguments
-from tilecheck.frontend.host_programs.launches import footprint_at
 from tilecheck.frontend.host_programs.machine import Machine
-from tilecheck.frontend.host_programs.streams import wait_stream
-from tilecheck.frontend.host_programs.tensors import compute, read_on_host
 from tilecheck.frontend.host_programs.values import values as V
 from tilecheck.frontend.host_programs.values.kinds import as_stream, as_tensor, place_of, resolved
 from tilecheck.ir import host_program as H

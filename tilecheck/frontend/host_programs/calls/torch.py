@@ -6,11 +6,9 @@ from dataclasses import replace
 
 import libcst as cst
 
-from tilecheck.frontend.host_programs import torch_names as names
-from tilecheck.frontend.host_programs.execute.arguments import Arguments
-from tilecheck.frontend.host_programs.launches import tensors_in
-from tilecheck.frontend.host_programs.machine import Machine
-from tilecheck.frontend.host_programs.tensors import (
+from tilecheck.frontend.host_programs.calls import torch_names as names
+from tilecheck.frontend.host_programs.calls.launches import tensors_in
+from tilecheck.frontend.host_programs.calls.tensors import (
     compute,
     copy,
     moved,
@@ -20,6 +18,8 @@ from tilecheck.frontend.host_programs.tensors import (
     result,
     unknown_work,
 )
+from tilecheck.frontend.host_programs.execute.arguments import Arguments
+from tilecheck.frontend.host_programs.machine import Machine
 from tilecheck.frontend.host_programs.values import values as V
 from tilecheck.frontend.host_programs.values import views
 from tilecheck.frontend.host_programs.values.kinds import (

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import libcst as cst
 
+from tilecheck.frontend.host_programs.calls.tensors import read_on_host
 from tilecheck.frontend.host_programs.execute.arguments import Arguments
 from tilecheck.frontend.host_programs.execute.generators import collected
 from tilecheck.frontend.host_programs.execute.names import attribute
 from tilecheck.frontend.host_programs.knowledge import PathEnds
 from tilecheck.frontend.host_programs.loops.iteration import key_value
 from tilecheck.frontend.host_programs.machine import Machine
-from tilecheck.frontend.host_programs.tensors import read_on_host
 from tilecheck.frontend.host_programs.values import values as V
 from tilecheck.frontend.host_programs.values import views
 from tilecheck.frontend.host_programs.values.graph_captures import keep

@@ -1,0 +1,1 @@
+"""Calls in host programs: Python's, PyTorch's, launches, and the host library's."""
