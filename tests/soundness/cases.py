@@ -29,7 +29,7 @@ from tilecheck.ir.kernel import (
     grid_symbol,
 )
 from tilecheck.model import Site, Span
-from tilecheck.proof.context import Context
+from tilecheck.proof.goals.context import Context
 from tilecheck.proof.obligation import Between, Disjoint, Goal, Holds, Obligation
 
 SITE = Site("case.py", Span(0, 1))

@@ -14,11 +14,11 @@ from soundness_truth import Launch, Runner, Table, launches
 
 from tilecheck.ir.expr import all_of, le, lt, sym, walk
 from tilecheck.ir.kernel import Space, extent_symbol
-from tilecheck.proof.context import Context
 from tilecheck.proof.decide import decide as decide_kernel
+from tilecheck.proof.goals.context import Context
+from tilecheck.proof.goals.question import Question
 from tilecheck.proof.ladder import prove
 from tilecheck.proof.obligation import Obligation
-from tilecheck.proof.question import Question
 from tilecheck.proof.session import DEFAULT_BUDGET, Session
 from tilecheck.proof.solver import Model, satisfiable
 

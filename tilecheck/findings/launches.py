@@ -175,8 +175,8 @@ def with_aliases(
     if not aliases:
         return tuple(kept), {}
     from tilecheck.proof.alias import find_alias  # lazy: loads NumPy
-    from tilecheck.proof.context import Context  # lazy
     from tilecheck.proof.fuel import LAUNCHES, Fuel  # lazy
+    from tilecheck.proof.goals.context import Context  # lazy
     from tilecheck.proof.launch_windows import judged_alias  # lazy
 
     overlapping: list[Diagnostic] = []

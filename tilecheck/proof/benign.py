@@ -50,8 +50,8 @@ from tilecheck.proof.concrete import (
     launch_symbols,
     layouts,
 )
-from tilecheck.proof.context import Context
 from tilecheck.proof.fuel import Fuel, OutOfFuel
+from tilecheck.proof.goals.context import Context
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
 from tilecheck.proof.replay import at_site, seen
 from tilecheck.proof.scope import Mixture, meet_equalities, with_extents

@@ -20,10 +20,10 @@ from tilecheck.analysis.limits import promised_ranges, ranges_of
 from tilecheck.analysis.ranges import INT32_MAX
 from tilecheck.ir.expr import TRUE, ZERO, Expr, Kind, conjuncts, le, negate, sub, substitute, symbols, walk
 from tilecheck.ir.kernel import Access, Axis
-from tilecheck.proof.context import Context
+from tilecheck.proof.goals.context import Context
+from tilecheck.proof.goals.question import Question
 from tilecheck.proof.known_premises import KnownPremises
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
-from tilecheck.proof.question import Question
 from tilecheck.proof.rungs.entail import entailed
 
 _ROUNDS = 4  # a conditional in the condition of another

@@ -16,12 +16,12 @@ from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import ZERO, Expr, all_of, conjuncts
 from tilecheck.proof import lemmas as lemma_instances
 from tilecheck.proof.certificate_text import Lemma, certificate_text
-from tilecheck.proof.context import Context
+from tilecheck.proof.goals.context import Context
+from tilecheck.proof.goals.predicate import negation
 from tilecheck.proof.interrupts import deferred_interrupts
 from tilecheck.proof.linear import Linear, meaning, postorder
 from tilecheck.proof.obligation import Holds, Obligation, Ordered
 from tilecheck.proof.polynomial import Monomial, combine, key, monomial, without
-from tilecheck.proof.predicate import negation
 from tilecheck.proof.premises import Premises
 from tilecheck.proof.session import Session
 

@@ -28,7 +28,7 @@ from tilecheck.ir.kernel import (
     made_of,
     stride_symbol,
 )
-from tilecheck.proof.context import Context
+from tilecheck.proof.goals.context import Context
 from tilecheck.proof.replay import Layout
 from tilecheck.proof.tables import Promise, fill_chunk_sums, fill_chunks, fill_in, fill_sums, promises
 

@@ -32,12 +32,12 @@ from tilecheck.proof.candidates import candidates, is_length, is_product, tile_s
 from tilecheck.proof.candidates_last import last_blocks, lone_blocks, lone_groups
 from tilecheck.proof.candidates_layout import in_place, layouts
 from tilecheck.proof.conditions_terms import Terms
-from tilecheck.proof.context import Context
 from tilecheck.proof.degenerate import Decision, Valuation, is_degenerate
+from tilecheck.proof.goals.context import Context
+from tilecheck.proof.goals.predicate import inhabited, negation
 from tilecheck.proof.multiples import is_multiple
 from tilecheck.proof.nested import whole_segments
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
-from tilecheck.proof.predicate import inhabited, negation
 from tilecheck.proof.reduction import sufficient
 from tilecheck.proof.wholes import Wholes
 

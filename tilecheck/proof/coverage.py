@@ -16,7 +16,7 @@ from tilecheck.ir.expr import TRUE, Expr, all_of, le
 from tilecheck.ir.kernel import Access, Effect, Filled, Kernel
 from tilecheck.model import Diagnostic, Related, Severity
 from tilecheck.proof.conditions import condition_text
-from tilecheck.proof.context import Context
+from tilecheck.proof.goals.context import Context
 from tilecheck.proof.ladder import prove
 from tilecheck.proof.obligation import Holds, Obligation
 from tilecheck.proof.session import Session

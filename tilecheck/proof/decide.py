@@ -31,14 +31,14 @@ from tilecheck.model import Reason, Witness
 from tilecheck.proof.cases import cases
 from tilecheck.proof.cases import settled as settled_by_guards
 from tilecheck.proof.claims import depends_on_memory
-from tilecheck.proof.context import Context, Outcome
-from tilecheck.proof.contracts import some_memory
 from tilecheck.proof.deriving import derived, possible
 from tilecheck.proof.families import families
+from tilecheck.proof.goals.context import Context, Outcome
+from tilecheck.proof.goals.contracts import some_memory
+from tilecheck.proof.goals.predicate import inhabited
 from tilecheck.proof.ladder import prove
 from tilecheck.proof.numbered import numbered
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation, Ordered
-from tilecheck.proof.predicate import inhabited
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import satisfiable
 from tilecheck.proof.unbounded import is_unbounded

@@ -34,10 +34,10 @@ from tilecheck.ir.expr import (
 )
 from tilecheck.ir.kernel import Kernel
 from tilecheck.proof.candidate_counts import is_flag
-from tilecheck.proof.context import Context
-from tilecheck.proof.instances import in_instance
+from tilecheck.proof.goals.context import Context
+from tilecheck.proof.goals.instances import in_instance
+from tilecheck.proof.goals.predicate import both_perform, ranges, several_blocks
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
-from tilecheck.proof.predicate import both_perform, ranges, several_blocks
 
 _DIGITS = 6  # quotients of block indices that are looked at
 

@@ -13,11 +13,11 @@ from functools import partial
 from tilecheck.ir.expr import TRUE, Expr, Kind, all_of, any_of, conjuncts, negate, symbols
 from tilecheck.model import Reason
 from tilecheck.proof.cases import cases, is_apart_first
-from tilecheck.proof.context import Context
 from tilecheck.proof.dispatch import is_dispatched, reached
+from tilecheck.proof.goals.context import Context
+from tilecheck.proof.goals.predicate import inhabited
 from tilecheck.proof.ladder import prove
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
-from tilecheck.proof.predicate import inhabited
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import Answer, satisfiable
 

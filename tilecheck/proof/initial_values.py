@@ -9,7 +9,7 @@ from tilecheck.analysis.flags import changes, flags
 from tilecheck.ir.expr import Expr, walk
 from tilecheck.ir.kernel import Access, Kernel
 from tilecheck.ir.launch import HostTensor, Launch
-from tilecheck.proof.protocols import direction
+from tilecheck.proof.goals.protocols import direction
 
 _MOST = 4  # sets of contracts that are tried
 _LARGEST = 127

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from tilecheck.ir.expr import Expr, Symbol, negate
-from tilecheck.proof.predicate import ranges
+from tilecheck.proof.goals.predicate import ranges
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import satisfiable
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 from time import perf_counter
 
 from tilecheck.cancellation import checkpoint
-from tilecheck.proof.context import Context, Outcome
+from tilecheck.proof.goals.context import Context, Outcome
+from tilecheck.proof.goals.question import Question
 from tilecheck.proof.obligation import Obligation, Ordered
-from tilecheck.proof.question import Question
 from tilecheck.proof.renamed import by_one_name
 from tilecheck.proof.rungs import covers, digits, entail, fold, provenance, smt, tables
 from tilecheck.proof.session import Session

@@ -28,9 +28,9 @@ from tilecheck.ir.overlap import Overlap, overlap
 from tilecheck.model import Witness
 from tilecheck.proof.cases import cases
 from tilecheck.proof.conditions import condition_text
-from tilecheck.proof.context import Context
 from tilecheck.proof.families import unproved
 from tilecheck.proof.fuel import Fuel
+from tilecheck.proof.goals.context import Context
 from tilecheck.proof.judges import Judges
 from tilecheck.proof.ladder import prove
 from tilecheck.proof.launch_callers import callers, is_of_given_layout, is_of_own_outputs, relates_inputs

@@ -56,12 +56,12 @@ from tilecheck.ir.kernel import Kernel
 from tilecheck.ir.launch import HostTensor, Launch
 from tilecheck.ir.launch_ranks import map_launch, with_known_ranks
 from tilecheck.model import Literal
+from tilecheck.proof.goals.predicate import ranges
 from tilecheck.proof.launch_equations import by_equations, by_factors
 from tilecheck.proof.launch_inputs import Inputs
 from tilecheck.proof.launch_shapes import some_shapes_have
 from tilecheck.proof.launch_spans import pointers_of, span_facts, usual_layout
 from tilecheck.proof.launch_values import host_values, ranks_of
-from tilecheck.proof.predicate import ranges
 from tilecheck.proof.recall import Assignment, Recall
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import Answer, Model, satisfiable

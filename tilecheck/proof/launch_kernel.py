@@ -14,7 +14,7 @@ from functools import cached_property
 
 from tilecheck.ir.expr import Expr, Kind, Symbol, bool_sym, eq, substitute, substitution, sym, symbols
 from tilecheck.ir.kernel import Access, Kernel, RunningSum
-from tilecheck.proof.context import Context
+from tilecheck.proof.goals.context import Context
 from tilecheck.proof.obligation import Disjoint, Goal, Holds, Obligation, Ordered
 
 _Bounded = (Kind.LANE, Kind.LOOP, Kind.OPAQUE)

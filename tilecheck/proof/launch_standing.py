@@ -35,13 +35,13 @@ from tilecheck.ir.host import DEFINED
 from tilecheck.ir.kernel import Arithmetic, Effect, grid_symbol
 from tilecheck.ir.launch import HostTensor, HostValue
 from tilecheck.model import Witness
+from tilecheck.proof.goals.predicate import ranges
 from tilecheck.proof.launch_harm import blocks_of
 from tilecheck.proof.launch_judge import Broken, Judge
 from tilecheck.proof.launch_memory import nested
 from tilecheck.proof.launch_replay import LaunchRun, TooLarge, replay_launch
 from tilecheck.proof.launch_unread import rests_on_unread
 from tilecheck.proof.obligation import Holds, Obligation
-from tilecheck.proof.predicate import ranges
 
 RULE = "TC403"
 _VARIES = (Kind.BLOCK, Kind.LANE, Kind.LOOP)

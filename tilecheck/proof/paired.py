@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from tilecheck.ir.expr import Expr, Symbol, substitute, sym, symbols
 from tilecheck.ir.kernel import Access
+from tilecheck.proof.goals.predicate import are_paired
 from tilecheck.proof.obligation import Between, Disjoint
-from tilecheck.proof.predicate import are_paired
 
 
 def with_equal_lanes(goal: Disjoint) -> Disjoint | None:

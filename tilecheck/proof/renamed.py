@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from tilecheck.ir.expr import Expr, substitute
 from tilecheck.proof.branches import with_terms
-from tilecheck.proof.context import Context
+from tilecheck.proof.goals.context import Context
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
 
 

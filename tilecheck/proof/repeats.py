@@ -12,7 +12,7 @@ from contextlib import closing
 from tilecheck.ir.expr import Expr
 from tilecheck.ir.kernel import Access, Effect, Kernel, Tuning
 from tilecheck.model import Diagnostic, Related, Severity
-from tilecheck.proof.context import Context
+from tilecheck.proof.goals.context import Context
 from tilecheck.proof.ladder import prove
 from tilecheck.proof.obligation import Between, Disjoint, Obligation
 from tilecheck.proof.session import Session

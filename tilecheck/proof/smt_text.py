@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tilecheck.ir.expr import TRUE, render
 from tilecheck.proof import chain, lemmas
-from tilecheck.proof.context import Context
 from tilecheck.proof.decide import Settled
+from tilecheck.proof.goals.context import Context
+from tilecheck.proof.goals.predicate import negation
 from tilecheck.proof.linear import Linear
 from tilecheck.proof.obligation import Obligation, Ordered
-from tilecheck.proof.predicate import negation
 
 
 def query_text(obligation: Obligation, context: Context) -> str:

@@ -12,7 +12,7 @@ from tilecheck.ir.expr import Kind, Symbol, evaluate, symbols, walk
 from tilecheck.ir.kernel import Access, block_symbol, extent_symbol, stride_symbol
 from tilecheck.model import Witness
 from tilecheck.proof.concrete import Concrete, arguments, contiguous, integer_arrays, launch_symbols
-from tilecheck.proof.context import Context
+from tilecheck.proof.goals.context import Context
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 from tilecheck.proof.replay import Block, Sighting
 

@@ -16,8 +16,8 @@ from tilecheck.certificate.index import (
 from tilecheck.ir.kernel import Kernel
 from tilecheck.model import Site
 from tilecheck.proof.certify import Certified, certify
-from tilecheck.proof.context import Context
 from tilecheck.proof.decide import Decision, Settled
+from tilecheck.proof.goals.context import Context
 from tilecheck.proof.session import Session
 
 Place = Callable[[Site], str]

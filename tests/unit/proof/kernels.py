@@ -21,8 +21,8 @@ from tilecheck.ir.kernel import (
 )
 from tilecheck.model import Site, Span
 from tilecheck.options import DEFAULT_BUDGET
-from tilecheck.proof.context import Context
 from tilecheck.proof.decide import decide
+from tilecheck.proof.goals.context import Context
 from tilecheck.proof.obligation import Goal, Obligation
 from tilecheck.registry import load_rules
 from tilecheck.text import decode

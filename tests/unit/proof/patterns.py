@@ -14,8 +14,8 @@ from tilecheck.ir import expr as ex
 from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.ir.kernel import Access, Axis, Effect, Kernel, Space, block_symbol
 from tilecheck.model import Site, Span
-from tilecheck.proof.context import Context
-from tilecheck.proof.instances import in_instance
+from tilecheck.proof.goals.context import Context
+from tilecheck.proof.goals.instances import in_instance
 from tilecheck.proof.obligation import Between, Disjoint, Goal, Holds, Obligation
 
 _OPERATORS: dict[type, Callable[[Expr, Expr], Expr]] = {

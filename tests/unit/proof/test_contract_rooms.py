@@ -13,8 +13,8 @@ from tilecheck.ir.expr import Expr, Kind, Symbol, add, any_of, const, evaluate, 
 from tilecheck.ir.kernel import Contract, extent_symbol
 from tilecheck.model import Site, Span
 from tilecheck.options import Options
-from tilecheck.proof.contract_rooms import rooms
-from tilecheck.proof.contracts import _inside, instances
+from tilecheck.proof.goals.chunk_bounds import rooms
+from tilecheck.proof.goals.contracts import _inside, instances
 
 SITE = Site("k.py", Span(0, 1))
 PLACE, X, D = (sym(Symbol(name, Kind.SCALAR)) for name in ("i", "x", "d"))

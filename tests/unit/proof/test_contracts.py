@@ -16,8 +16,8 @@ from tilecheck.ir.expr import Expr, Kind, Symbol, add, const, evaluate, mul, rea
 from tilecheck.ir.kernel import Contract, extent_symbol
 from tilecheck.ir.parts import WHOLE, lies_in, residue
 from tilecheck.model import Site, Span
-from tilecheck.proof import contracts
-from tilecheck.proof.contracts import instances
+from tilecheck.proof.goals import contracts
+from tilecheck.proof.goals.contracts import instances
 
 SITE = Site("k.py", Span(0, 1))
 PARTS = {

@@ -12,7 +12,7 @@ from proof_patterns import CATALOGUE
 
 from tilecheck.ir import expr as ex
 from tilecheck.ir.expr import Expr, Kind, Symbol
-from tilecheck.proof.instances import in_instance
+from tilecheck.proof.goals.instances import in_instance
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import satisfiable
 

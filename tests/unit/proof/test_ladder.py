@@ -26,11 +26,11 @@ from proof_kernels import (
 from tilecheck.ir import expr as ex
 from tilecheck.ir.expr import TRUE, ZERO, Expr, sym
 from tilecheck.ir.kernel import Effect, extent_symbol
-from tilecheck.proof.context import Context, Outcome
+from tilecheck.proof.goals.context import Context, Outcome
+from tilecheck.proof.goals.predicate import negation
+from tilecheck.proof.goals.question import Question
 from tilecheck.proof.ladder import NAMES, RUNGS, prove
 from tilecheck.proof.obligation import Between, Disjoint, Goal, Holds, Ordered
-from tilecheck.proof.predicate import negation
-from tilecheck.proof.question import Question
 from tilecheck.proof.session import Session
 
 POSITIVE = ex.le(1, SIZE)

@@ -22,10 +22,10 @@ from tilecheck.ir.kernel import (
     stride_symbol,
 )
 from tilecheck.model import Site, Span
-from tilecheck.proof.context import Context
-from tilecheck.proof.instances import in_instance, symbol_in_instance
+from tilecheck.proof.goals.context import Context
+from tilecheck.proof.goals.instances import in_instance, symbol_in_instance
+from tilecheck.proof.goals.predicate import both_perform, inhabited, negation
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Ordered
-from tilecheck.proof.predicate import both_perform, inhabited, negation
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import satisfiable
 

@@ -8,8 +8,8 @@ from proof_kernels import BID, COUNT, EXTENT, LOOP, SIZE, access, context, eleme
 
 from tilecheck.ir.expr import FALSE, TRUE, Expr, add, le, lt, mul, read, sym
 from tilecheck.ir.kernel import Access, extent_symbol
+from tilecheck.proof.goals.question import Question
 from tilecheck.proof.obligation import Between, Disjoint, Holds
-from tilecheck.proof.question import Question
 
 LENGTH = le(mul(COUNT, SIZE), EXTENT)
 OTHER = le(mul(COUNT, 4), sym(extent_symbol("x", 0)))

@@ -10,8 +10,8 @@ from tilecheck.ir import expr as ex
 from tilecheck.ir.expr import Kind, Symbol, const, eq, lt, read, sym
 from tilecheck.ir.kernel import Contract, block_symbol, extent_symbol, grid_symbol
 from tilecheck.model import Site, Span
-from tilecheck.proof.contracts import instances
-from tilecheck.proof.instances import symbol_in_instance
+from tilecheck.proof.goals.contracts import instances
+from tilecheck.proof.goals.instances import symbol_in_instance
 from tilecheck.proof.recall import Recall
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import satisfiable

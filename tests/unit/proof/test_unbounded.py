@@ -12,8 +12,8 @@ from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import parse
 from tilecheck.options import Options
-from tilecheck.proof.context import Context
 from tilecheck.proof.decide import as_decided
+from tilecheck.proof.goals.context import Context
 from tilecheck.proof.unbounded import is_unbounded
 from tilecheck.registry import load_rules
 from tilecheck.text import decode

@@ -18,7 +18,7 @@ from tilecheck.proof.concrete import (
     launch_symbols,
     overlaps_itself,
 )
-from tilecheck.proof.context import Context
+from tilecheck.proof.goals.context import Context
 from tilecheck.proof.minimise import minimise
 from tilecheck.proof.scope import small_launches
 from tilecheck.proof.tables import Promise, fill_chunk_sums, fill_chunks, fill_in, fill_sums, promises

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tilecheck.proof.conditions import condition_kind, condition_text, derive
-from tilecheck.proof.context import Context
+from tilecheck.proof.goals.context import Context
 from tilecheck.proof.ladder import prove
 from tilecheck.proof.obligation import Ordered
 from tilecheck.proof.session import Session

@@ -7,9 +7,9 @@ term is one of some literals from 0 to M, whichever choices pick it, the element
 - is at most `first + l * M`, the first term and l others, and at most its own term and l * M.
 
 In one tile, an element that comes later is larger by its own term at least. That is said of pairs of lanes, by
-`proof/predicate.py`. Nothing wraps: tiles have fewer than 2**24 elements and M is at most 127. The terms must
-have at least 32 bits, as numbers and truths beside each other do; so the truths alone are not summed up, which
-some compilers do in one bit. A sum from the last lane on, and one of another type, is some integer.
+`proof/goals/predicate.py`. Nothing wraps: tiles have fewer than 2**24 elements and M is at most 127. The terms
+must have at least 32 bits, as numbers and truths beside each other do; so the truths alone are not summed up,
+which some compilers do in one bit. A sum from the last lane on, and one of another type, is some integer.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import TRUE, ZERO, Expr, add, all_of, conjuncts, le, lt, mul, walk
 from tilecheck.ir.kernel import Access
 from tilecheck.proof.divisions import dividends
+from tilecheck.proof.goals.question import Question
 from tilecheck.proof.linear import meaning
 from tilecheck.proof.obligation import Disjoint, Holds
 from tilecheck.proof.paired import with_equal_lanes
@@ -39,7 +40,6 @@ from tilecheck.proof.polynomial import (
     without,
 )
 from tilecheck.proof.premises import Premises
-from tilecheck.proof.question import Question
 from tilecheck.proof.rungs.entail import follows
 from tilecheck.proof.rungs.provenance import Agreed, Meeting, meeting_of
 from tilecheck.proof.sums import bound_quotients

@@ -15,7 +15,9 @@ from tilecheck.proof.premises import Premises
 from tilecheck.proof.sums import Sums, bound_quotients
 
 if TYPE_CHECKING:
-    from tilecheck.proof.question import Question  # which asks for premises, as what is guarded is learned here
+    from tilecheck.proof.goals.question import (  # which asks for premises, as what is guarded is learned here
+        Question,
+    )
 
 DEPTH = 5  # premises in one sum
 

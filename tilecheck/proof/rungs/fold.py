@@ -7,8 +7,8 @@ negation in which one assertion is `false` has no model.
 from __future__ import annotations
 
 from tilecheck.ir.expr import FALSE
+from tilecheck.proof.goals.question import Question
 from tilecheck.proof.obligation import Disjoint, Holds
-from tilecheck.proof.question import Question
 from tilecheck.proof.rungs.entail import follows
 
 

@@ -30,19 +30,19 @@ from tilecheck.ir.expr import Expr, Kind, Symbol, conjuncts, sym, symbols, walk
 from tilecheck.ir.kernel import Access, Axis, Space, block_symbol, common_loops
 from tilecheck.proof import interval as iv
 from tilecheck.proof.dispatch import only_id
-from tilecheck.proof.instances import Varies
-from tilecheck.proof.obligation import Between, Disjoint, Holds, Ordered
-from tilecheck.proof.paired import with_equal_lanes
-from tilecheck.proof.polynomial import Key, Monomial, Polynomial, key, single, times, without
-from tilecheck.proof.predicate import (
+from tilecheck.proof.goals.instances import Varies
+from tilecheck.proof.goals.predicate import (
     are_paired,
     differs_between_iterations,
     differs_between_lanes,
     differs_between_threads,
     has_lanes,
 )
+from tilecheck.proof.goals.question import Question
+from tilecheck.proof.obligation import Between, Disjoint, Holds, Ordered
+from tilecheck.proof.paired import with_equal_lanes
+from tilecheck.proof.polynomial import Key, Monomial, Polynomial, key, single, times, without
 from tilecheck.proof.premises import Premises
-from tilecheck.proof.question import Question
 
 _ONE = iv.exactly(1)
 

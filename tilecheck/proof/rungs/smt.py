@@ -6,8 +6,8 @@ Sound because `predicate.negation` is unsatisfiable exactly when the goal holds,
 
 from __future__ import annotations
 
+from tilecheck.proof.goals.question import Question
 from tilecheck.proof.obligation import Ordered
-from tilecheck.proof.question import Question
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import Answer, satisfiable
 

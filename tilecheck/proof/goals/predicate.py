@@ -45,11 +45,11 @@ from tilecheck.ir.kernel import (
     grid_symbol,
     stride_symbol,
 )
-from tilecheck.proof.context import Context
-from tilecheck.proof.contracts import instances
-from tilecheck.proof.instances import Varies, in_instance, symbol_in_instance
+from tilecheck.proof.goals.context import Context
+from tilecheck.proof.goals.contracts import instances
+from tilecheck.proof.goals.instances import Varies, in_instance, symbol_in_instance
+from tilecheck.proof.goals.protocols import unordered
 from tilecheck.proof.obligation import Between, Disjoint, Goal, Holds
-from tilecheck.proof.protocols import unordered
 
 
 def negation(goal: Goal, context: Context, assume: Expr = TRUE) -> tuple[Expr, ...]:

@@ -37,7 +37,7 @@ from tilecheck.ir.expr import (
     symbols,
 )
 from tilecheck.ir.kernel import Access, Kernel, block_symbol, grid_symbol
-from tilecheck.proof.instances import in_instance
+from tilecheck.proof.goals.instances import in_instance
 from tilecheck.proof.obligation import Disjoint
 
 _LARGEST = 127  # literals up to here are themselves in every type of integer

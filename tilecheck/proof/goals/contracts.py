@@ -31,7 +31,7 @@ from tilecheck.ir.expr import (
 )
 from tilecheck.ir.kernel import Contract, Kernel, extent_symbol, extents_of
 from tilecheck.ir.parts import lies_in, residue
-from tilecheck.proof.contract_rooms import rooms
+from tilecheck.proof.goals.chunk_bounds import rooms
 
 _Reads = dict[str, list[Expr]]  # by the array that is read
 

@@ -7,12 +7,12 @@ from functools import cached_property
 from typing import Any
 
 from tilecheck.ir.expr import Expr, Kind, Symbol, conjuncts, symbols, walk
-from tilecheck.proof.context import Context
-from tilecheck.proof.contracts import instances
+from tilecheck.proof.goals.context import Context
+from tilecheck.proof.goals.contracts import instances
+from tilecheck.proof.goals.predicate import negation, ranges
+from tilecheck.proof.goals.predicate import premises as premises_of
 from tilecheck.proof.known_premises import KnownPremises
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
-from tilecheck.proof.predicate import negation, ranges
-from tilecheck.proof.predicate import premises as premises_of
 from tilecheck.proof.premises import Premises
 
 

@@ -1,0 +1,1 @@
+"""Goals as formulas, and the contracts and protocols that they may use."""
