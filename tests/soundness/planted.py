@@ -186,23 +186,32 @@ BUGS = (
     Bug("L5 without d = e", "proof.lemmas:twins", 'f"(=> {same} {_orders', 'f"(=> true {_orders'),
     Bug(
         "a remainder is less than d - 1",
-        "proof.linear:Linear._divide",
+        "proof.algebra.linear:Linear._divide",
         "(< v{r} {divisor})",
         "(< v{r} (- {divisor} 1))",
     ),
-    Bug("divisors are taken to be positive", "proof.linear:Linear._divide", 'f"(< 0 {divisor})"', "None"),
-    Bug("division truncates", "proof.linear:Linear._divide", _QUOTIENT, _TRUNCATED),
-    Bug("a maximum is a minimum", "proof.linear:Linear._extremum", '"<=" if op == "min" else ">="', '"<="'),
+    Bug(
+        "divisors are taken to be positive", "proof.algebra.linear:Linear._divide", 'f"(< 0 {divisor})"', "None"
+    ),
+    Bug("division truncates", "proof.algebra.linear:Linear._divide", _QUOTIENT, _TRUNCATED),
+    Bug(
+        "a maximum is a minimum",
+        "proof.algebra.linear:Linear._extremum",
+        '"<=" if op == "min" else ">="',
+        '"<="',
+    ),
     Bug(
         "all cells of a table are equal",
-        "proof.linear:Linear._read",
+        "proof.algebra.linear:Linear._read",
         "(=> {_conjunction(same)} (=",
         "(=> true (=",
     ),
-    Bug("`a & b <= a` for negative a", "proof.linear:_bit_facts", "(=> (<= 0 {x}) (and", "(=> true (and"),
+    Bug(
+        "`a & b <= a` for negative a", "proof.algebra.linear:_bit_facts", "(=> (<= 0 {x}) (and", "(=> true (and"
+    ),
     Bug(
         "xor determines nothing right",
-        "proof.linear:Linear._bitwise",
+        "proof.algebra.linear:Linear._bitwise",
         "(=> (and {left} (= v{v} v{w})) {right})",
         "(=> (= v{v} v{w}) {right})",
     ),
@@ -220,7 +229,9 @@ BUGS = (
         "(rest and self.term(rest).low < 0)",
         "False",
     ),
-    Bug("a remainder interval is one too short", "proof.interval:remainder", "d.high - 1", "d.high - 2"),
+    Bug(
+        "a remainder interval is one too short", "proof.algebra.interval:remainder", "d.high - 1", "d.high - 2"
+    ),
     Bug("blocks differ along all axes", "proof.goals.predicate:_different_blocks", "any_of(", "all_of("),
     Bug(
         "lanes differ along all axes",

@@ -35,6 +35,7 @@ from tilecheck.ir.expr import (
 )
 from tilecheck.ir.kernel import Access, Kernel
 from tilecheck.proof import candidates_flat, candidates_layout, candidates_rows
+from tilecheck.proof.algebra.polynomial import combine, constant, times
 from tilecheck.proof.candidate_counts import Counts, inequalities, is_flag
 from tilecheck.proof.candidates_races import RaceCandidates
 from tilecheck.proof.candidates_tables import with_chunks
@@ -43,7 +44,6 @@ from tilecheck.proof.conditions_terms import Terms, enlarging
 from tilecheck.proof.dispatch import second_ids
 from tilecheck.proof.multiples import whole_parts, whole_steps
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
-from tilecheck.proof.polynomial import combine, constant, times
 
 LIMIT = 32
 _LONGEST = 100  # characters: what is longer than a line helps nobody

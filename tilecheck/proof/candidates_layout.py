@@ -20,10 +20,7 @@ from tilecheck.analysis.limits import promised_ranges, ranges_of
 from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import ONE, Expr, Kind, add, const, eq, floordiv, le, mul, sub, symbols, walk
 from tilecheck.ir.kernel import Access, Kernel
-from tilecheck.proof.candidates_flat import factor_of, factored
-from tilecheck.proof.conditions_ranges import Ranges
-from tilecheck.proof.conditions_terms import Terms
-from tilecheck.proof.polynomial import (
+from tilecheck.proof.algebra.polynomial import (
     UNIT,
     Key,
     Monomial,
@@ -36,6 +33,9 @@ from tilecheck.proof.polynomial import (
     times,
     without,
 )
+from tilecheck.proof.candidates_flat import factor_of, factored
+from tilecheck.proof.conditions_ranges import Ranges
+from tilecheck.proof.conditions_terms import Terms
 
 _STRIDES = (Kind.SCALAR, Kind.STRIDE, Kind.CONSTANT)
 _NUMBERS = (Kind.SCALAR, Kind.CONSTANT)

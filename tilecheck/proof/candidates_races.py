@@ -7,14 +7,7 @@ from itertools import islice
 
 from tilecheck.ir.expr import ONE, Expr, Kind, add, all_of, conjuncts, eq, le, mod, mul, sym, symbols, walk
 from tilecheck.ir.kernel import Access, Axis, block_symbol, grid_symbol
-from tilecheck.proof.candidate_counts import Counts, inequalities, is_flag
-from tilecheck.proof.candidates_flags import flag_conditions
-from tilecheck.proof.candidates_flat import highest
-from tilecheck.proof.candidates_last import windows_begin_at
-from tilecheck.proof.conditions_ranges import Ranges, largest
-from tilecheck.proof.dispatch import in_order, second_ids
-from tilecheck.proof.multiples import whole_parts, whole_pieces, whole_rounds
-from tilecheck.proof.polynomial import (
+from tilecheck.proof.algebra.polynomial import (
     UNIT,
     Monomial,
     Polynomial,
@@ -25,6 +18,13 @@ from tilecheck.proof.polynomial import (
     times,
     without,
 )
+from tilecheck.proof.candidate_counts import Counts, inequalities, is_flag
+from tilecheck.proof.candidates_flags import flag_conditions
+from tilecheck.proof.candidates_flat import highest
+from tilecheck.proof.candidates_last import windows_begin_at
+from tilecheck.proof.conditions_ranges import Ranges, largest
+from tilecheck.proof.dispatch import in_order, second_ids
+from tilecheck.proof.multiples import whole_parts, whole_pieces, whole_rounds
 
 
 class RaceCandidates:

@@ -8,7 +8,7 @@ from dataclasses import field
 from tilecheck.certificate.reader import END, PRELUDE
 from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import Expr, Symbol, children
-from tilecheck.proof.linear import postorder
+from tilecheck.proof.algebra.linear import postorder
 
 _OPERATORS = {
     "add": "+",

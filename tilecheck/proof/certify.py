@@ -2,8 +2,8 @@
 
 Each obligation, whatever rung proved it, is proved once more from its negation: with no lemmas, then with those
 of each tier of `solver`. The query that z3 refutes here is the checker's own (`certificate.linear`), so that
-what is written is what the checker will ask. The digit form (`chain`) is not needed for that: the definitions
-of quotients and the lemmas about their products say the same, only at greater length.
+what is written is what the checker will ask. The digit form (`mixed_radix`) is not needed for that: the
+definitions of quotients and the lemmas about their products say the same, only at greater length.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from tilecheck.certificate.reader import END, parsed
 from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import ZERO, Expr, all_of, conjuncts
 from tilecheck.proof import lemmas as lemma_instances
+from tilecheck.proof.algebra.linear import Linear, meaning, postorder
+from tilecheck.proof.algebra.polynomial import Monomial, combine, key, monomial, without
 from tilecheck.proof.certificate_text import Lemma, certificate_text
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.goals.predicate import negation
 from tilecheck.proof.interrupts import deferred_interrupts
-from tilecheck.proof.linear import Linear, meaning, postorder
 from tilecheck.proof.obligation import Holds, Obligation, Ordered
-from tilecheck.proof.polynomial import Monomial, combine, key, monomial, without
 from tilecheck.proof.premises import Premises
 from tilecheck.proof.session import Session
 

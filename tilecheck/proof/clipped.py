@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from tilecheck.ir.expr import Expr, conjuncts, negated_terms
-from tilecheck.proof.polynomial import Polynomial, atom, combine, constant, key
+from tilecheck.proof.algebra.polynomial import Polynomial, atom, combine, constant, key
 from tilecheck.proof.premises import Premises
 
 

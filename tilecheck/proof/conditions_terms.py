@@ -24,7 +24,7 @@ from tilecheck.ir.expr import (
     mul,
     symbols,
 )
-from tilecheck.proof.polynomial import (
+from tilecheck.proof.algebra.polynomial import (
     UNIT,
     Monomial,
     Polynomial,

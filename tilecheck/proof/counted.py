@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tilecheck.proof.polynomial import UNIT, Polynomial, combine, divides, without
+from tilecheck.proof.algebra.polynomial import UNIT, Polynomial, combine, divides, without
 from tilecheck.proof.premises import Premises
 
 _MOST = 12  # that are learned for one goal

@@ -17,9 +17,9 @@ from dataclasses import field, replace
 from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import ONE, ZERO, Expr, Kind, Symbol, all_of, conjuncts, le, sym, symbols
 from tilecheck.ir.kernel import Access, Effect, Kernel, Space
+from tilecheck.proof.algebra.polynomial import UNIT, Monomial, Polynomial, combine, divides, times, without
 from tilecheck.proof.candidate_counts import is_flag
 from tilecheck.proof.conditions_terms import Terms
-from tilecheck.proof.polynomial import UNIT, Monomial, Polynomial, combine, divides, times, without
 
 _OWN = (Kind.LANE, Kind.LOOP)
 FEW = 3  # stores to one array: fewer make few pairs

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from tilecheck.ir.expr import ONE, Expr, le
-from tilecheck.proof.linear import meaning
-from tilecheck.proof.polynomial import Polynomial, combine, key, single
+from tilecheck.proof.algebra.linear import meaning
+from tilecheck.proof.algebra.polynomial import Polynomial, combine, key, single
 from tilecheck.proof.rungs.provenance import Agreed
 
 

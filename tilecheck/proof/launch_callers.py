@@ -31,9 +31,9 @@ from tilecheck.ir.host import (
 )
 from tilecheck.ir.kernel import Effect
 from tilecheck.ir.launch import HostTensor
-from tilecheck.proof.forms import Forms
+from tilecheck.proof.algebra.linear import meaning
+from tilecheck.proof.algebra.normal_form import Forms
 from tilecheck.proof.launch_judge import Judge
-from tilecheck.proof.linear import meaning
 
 _SIZES = frozenset({EXTENT, NUMEL})
 _OF_TENSOR = frozenset({EXTENT, NUMEL, STRIDE, RANK, SPAN})

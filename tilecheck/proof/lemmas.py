@@ -11,8 +11,8 @@ import itertools
 import math
 from collections.abc import Iterator
 
-from tilecheck.proof.linear import Linear, numeral
-from tilecheck.proof.polynomial import (
+from tilecheck.proof.algebra.linear import Linear, numeral
+from tilecheck.proof.algebra.polynomial import (
     UNIT,
     ZERO,
     Key,

@@ -30,8 +30,8 @@ from tilecheck.ir.expr import (
 )
 from tilecheck.ir.kernel import Kernel, extent_symbol
 from tilecheck.ir.parts import residue
+from tilecheck.proof.algebra.sum_terms import Leaf, leaves, shift
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
-from tilecheck.proof.spread import Leaf, leaves, shift
 
 _CAST = ":int"  # an element that is cast to an integer
 _MOST = 12  # contracts, as more than that nobody reads

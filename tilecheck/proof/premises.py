@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from tilecheck.ir.expr import Expr, conjuncts, negate
-from tilecheck.proof import interval as iv
-from tilecheck.proof.extrema import with_branches
-from tilecheck.proof.forms import Atom, Forms
-from tilecheck.proof.interval import Interval
-from tilecheck.proof.multiples import as_multiples
-from tilecheck.proof.polynomial import (
+from tilecheck.proof.algebra import interval as iv
+from tilecheck.proof.algebra.extrema import with_branches
+from tilecheck.proof.algebra.inequalities import Row
+from tilecheck.proof.algebra.interval import Interval
+from tilecheck.proof.algebra.normal_form import Atom, Forms
+from tilecheck.proof.algebra.polynomial import (
     UNIT,
     Key,
     Monomial,
@@ -34,8 +34,8 @@ from tilecheck.proof.polynomial import (
     times,
     without,
 )
+from tilecheck.proof.multiples import as_multiples
 from tilecheck.proof.resolution import resolved
-from tilecheck.proof.rows import Row
 from tilecheck.proof.work import Work
 
 _ROUNDS = 4  # of bound propagation: bounds may creep for ever (x < y < x), and any prefix is sound
@@ -58,7 +58,7 @@ class Premises:
     patience: int = 80  # remainders that one search for a sum looks at
     # Of disjunctions that were looked at (`guarded`) the terms that nothing refutes.
     alternatives: dict[Expr, tuple[Expr, ...]] = field(default_factory=dict)
-    _bounds: list[Interval] = field(default_factory=list)  # one for each atom of `forms`
+    _bounds: list[Interval] = field(default_factory=list)  # one for each atom of `normal_form`
     _where: dict[Monomial, list[int]] = field(default_factory=dict)
     _divisions: dict[tuple[Key, Key], dict[str, int]] = field(default_factory=dict)
     _rows: list[Row] = field(default_factory=list)  # the inequalities, as propagation reads them

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from tilecheck.ir.expr import TRUE, render
-from tilecheck.proof import chain, lemmas
+from tilecheck.proof import lemmas
+from tilecheck.proof.algebra import mixed_radix
+from tilecheck.proof.algebra.linear import Linear
 from tilecheck.proof.decide import Settled
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.goals.predicate import negation
-from tilecheck.proof.linear import Linear
 from tilecheck.proof.obligation import Obligation, Ordered
 
 
@@ -16,7 +17,7 @@ def query_text(obligation: Obligation, context: Context) -> str:
     if isinstance(obligation.goal, Ordered):
         return "; about the order of one array's accesses: the language answers, no query"
     assertions = negation(obligation.goal, context, obligation.assume)
-    chained = chain.normalise(assertions)
+    chained = mixed_radix.normalise(assertions)
     linear = Linear()
     linear.assert_all([a for a in (assertions if chained is None else chained.assertions) if a is not TRUE])
     lemmas.instantiate(linear, products=False, definitions=False)

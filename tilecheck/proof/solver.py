@@ -38,9 +38,10 @@ from tilecheck.ir.expr import (
     sym,
     symbols,
 )
-from tilecheck.proof import chain, lemmas
+from tilecheck.proof import lemmas
+from tilecheck.proof.algebra import mixed_radix
+from tilecheck.proof.algebra.linear import Linear, numeral, postorder
 from tilecheck.proof.interrupts import deferred_interrupts
-from tilecheck.proof.linear import Linear, numeral, postorder
 from tilecheck.proof.recall import Assignment
 from tilecheck.proof.rungs.entail import DEPTH, entailed, follows
 from tilecheck.proof.session import DEFAULT_BUDGET, Query, Session, Status
@@ -253,7 +254,7 @@ class _Search:
 
     def _normalised(self) -> tuple[Expr, ...]:
         """The assertions in digit form, if the divisors that this relies on are positive under them."""
-        chained = chain.normalise(self.assertions)
+        chained = mixed_radix.normalise(self.assertions)
         if chained is None:
             return self.assertions
         premises = self.session.premises.of(self.assertions)

@@ -6,11 +6,8 @@ import math
 from collections.abc import Iterable, Iterator
 
 from tilecheck.ir.expr import Expr
-from tilecheck.proof.clipped import below_ends
-from tilecheck.proof.counted import below_counts
-from tilecheck.proof.linear import postorder
-from tilecheck.proof.nested import Quotient, below_quotients, is_count
-from tilecheck.proof.polynomial import (
+from tilecheck.proof.algebra.linear import postorder
+from tilecheck.proof.algebra.polynomial import (
     UNIT,
     Key,
     Monomial,
@@ -28,6 +25,9 @@ from tilecheck.proof.polynomial import (
     times,
     without,
 )
+from tilecheck.proof.clipped import below_ends
+from tilecheck.proof.counted import below_counts
+from tilecheck.proof.nested import Quotient, below_quotients, is_count
 from tilecheck.proof.premises import Premises
 from tilecheck.proof.work import NODE, TERM
 

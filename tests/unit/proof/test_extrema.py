@@ -6,7 +6,7 @@ import random
 
 from tilecheck.ir import expr as ex
 from tilecheck.ir.expr import Kind, Symbol, sym
-from tilecheck.proof.extrema import with_branches
+from tilecheck.proof.algebra.extrema import with_branches
 from tilecheck.proof.premises import Premises
 from tilecheck.proof.rungs.entail import follows
 

@@ -20,8 +20,8 @@ from proof_patterns import CATALOGUE, SINGLE
 from tilecheck.ir import expr as ex
 from tilecheck.ir.expr import Expr, Symbol
 from tilecheck.proof import lemmas
-from tilecheck.proof.linear import Linear
-from tilecheck.proof.polynomial import Key
+from tilecheck.proof.algebra.linear import Linear
+from tilecheck.proof.algebra.polynomial import Key
 
 Tree = str | list["Tree"]
 

@@ -10,9 +10,9 @@ from proof_brute import integers, random_boolean, random_integer
 
 from tilecheck.ir import expr as ex
 from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, sym, symbols
-from tilecheck.proof import chain
-from tilecheck.proof import interval as iv
-from tilecheck.proof.forms import Forms
+from tilecheck.proof.algebra import interval as iv
+from tilecheck.proof.algebra import mixed_radix
+from tilecheck.proof.algebra.normal_form import Forms
 from tilecheck.proof.premises import Premises
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import satisfiable
@@ -35,7 +35,7 @@ def test_digit_form_keeps_the_value_for_positive_divisors() -> None:
     chained = 0
     for _ in range(150):
         before = [ex.eq(digits(rng, 3), digits(rng, 2)), ex.lt(digits(rng, 2), N)]
-        after = chain.normalise(before)
+        after = mixed_radix.normalise(before)
         if after is None:
             continue
         chained += 1
@@ -49,7 +49,7 @@ def test_digit_form_keeps_the_value_for_positive_divisors() -> None:
 
 
 def test_three_digits_share_their_quotients() -> None:
-    found = chain.normalise(
+    found = mixed_radix.normalise(
         [ex.eq(ex.floordiv(X, ex.mul(H, N)), ex.mod(ex.floordiv(X, N), H)), ex.lt(ex.mod(X, N), C)]
     )
     assert found is not None

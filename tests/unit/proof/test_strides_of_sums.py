@@ -8,7 +8,7 @@ import pytest
 
 from tilecheck import check_source
 from tilecheck.options import Options
-from tilecheck.proof.polynomial import Polynomial, combine, times
+from tilecheck.proof.algebra.polynomial import Polynomial, combine, times
 from tilecheck.proof.rungs.digits import _divided
 
 KERNEL = """

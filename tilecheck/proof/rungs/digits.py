@@ -22,12 +22,8 @@ from math import gcd
 from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import TRUE, ZERO, Expr, add, all_of, conjuncts, le, lt, mul, walk
 from tilecheck.ir.kernel import Access
-from tilecheck.proof.divisions import dividends
-from tilecheck.proof.goals.question import Question
-from tilecheck.proof.linear import meaning
-from tilecheck.proof.obligation import Disjoint, Holds
-from tilecheck.proof.paired import with_equal_lanes
-from tilecheck.proof.polynomial import (
+from tilecheck.proof.algebra.linear import meaning
+from tilecheck.proof.algebra.polynomial import (
     UNIT,
     Key,
     Monomial,
@@ -39,6 +35,10 @@ from tilecheck.proof.polynomial import (
     times,
     without,
 )
+from tilecheck.proof.divisions import dividends
+from tilecheck.proof.goals.question import Question
+from tilecheck.proof.obligation import Disjoint, Holds
+from tilecheck.proof.paired import with_equal_lanes
 from tilecheck.proof.premises import Premises
 from tilecheck.proof.rungs.entail import follows
 from tilecheck.proof.rungs.provenance import Agreed, Meeting, meeting_of

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tilecheck.ir.expr import TRUE, Expr, conjuncts
+from tilecheck.proof.algebra.polynomial import combine, constant
 from tilecheck.proof.obligation import Holds
-from tilecheck.proof.polynomial import combine, constant
 from tilecheck.proof.premises import Premises
 from tilecheck.proof.sums import Sums, bound_quotients
 

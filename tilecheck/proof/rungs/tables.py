@@ -36,12 +36,12 @@ from tilecheck.ir.expr import (
     symbols,
     walk,
 )
+from tilecheck.proof.algebra.linear import meaning
+from tilecheck.proof.algebra.polynomial import without
 from tilecheck.proof.goals.instances import in_instance, symbol_in_instance
 from tilecheck.proof.goals.question import Question
 from tilecheck.proof.guarded import learn_guarded
-from tilecheck.proof.linear import meaning
 from tilecheck.proof.obligation import Between, Disjoint, Holds
-from tilecheck.proof.polynomial import without
 from tilecheck.proof.premises import Premises
 from tilecheck.proof.rungs.digits import Equalities, equalities
 from tilecheck.proof.rungs.entail import entailed, follows

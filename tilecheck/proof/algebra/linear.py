@@ -13,7 +13,7 @@ from dataclasses import field, replace
 
 from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import Expr, Symbol, add, bool_sym, children, floordiv, mod, mul, rebuild, sym
-from tilecheck.proof.polynomial import (
+from tilecheck.proof.algebra.polynomial import (
     ZERO,
     Key,
     Monomial,

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tilecheck.ir.expr import Expr, Symbol, children, floordiv, mod, sym, symbols
-from tilecheck.proof.answers import Answers
-from tilecheck.proof.linear import meaning, postorder
-from tilecheck.proof.polynomial import (
+from tilecheck.proof.algebra.linear import meaning, postorder
+from tilecheck.proof.algebra.memo import Answers
+from tilecheck.proof.algebra.polynomial import (
     ZERO,
     Key,
     Polynomial,

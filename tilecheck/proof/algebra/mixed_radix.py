@@ -20,7 +20,7 @@ from itertools import pairwise
 
 from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import Expr, add, floordiv, mod, mul, rebuild
-from tilecheck.proof.linear import postorder
+from tilecheck.proof.algebra.linear import postorder
 
 _Factors = tuple[int, tuple[int, ...]]  # a literal and the numbers of the other factors, sorted
 _ONE: _Factors = (1, ())

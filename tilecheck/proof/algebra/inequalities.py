@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilecheck.dataclass import dataclass
-from tilecheck.proof.polynomial import UNIT, Monomial, Polynomial
+from tilecheck.proof.algebra.polynomial import UNIT, Monomial, Polynomial
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,0 +1,1 @@
+"""Polynomials, intervals and normal forms of integer expressions."""
