@@ -22,8 +22,8 @@ from tilecheck.ir.expr import TRUE, ZERO, Expr, Kind, conjuncts, le, negate, sub
 from tilecheck.ir.kernel import Access, Axis
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.goals.question import Question
-from tilecheck.proof.known_premises import KnownPremises
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
+from tilecheck.proof.premises.shared import KnownPremises
 from tilecheck.proof.rungs.entail import entailed
 
 _ROUNDS = 4  # a conditional in the condition of another

@@ -42,8 +42,8 @@ from tilecheck.proof.candidates_tables import with_chunks
 from tilecheck.proof.conditions_ranges import Ranges, largest
 from tilecheck.proof.conditions_terms import Terms, enlarging
 from tilecheck.proof.dispatch import second_ids
-from tilecheck.proof.multiples import whole_parts, whole_steps
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
+from tilecheck.proof.premises.divisibility import whole_parts, whole_steps
 
 LIMIT = 32
 _LONGEST = 100  # characters: what is longer than a line helps nobody

@@ -22,7 +22,7 @@ from tilecheck.proof.goals.context import Context
 from tilecheck.proof.goals.predicate import negation
 from tilecheck.proof.interrupts import deferred_interrupts
 from tilecheck.proof.obligation import Holds, Obligation, Ordered
-from tilecheck.proof.premises import Premises
+from tilecheck.proof.premises.premises import Premises
 from tilecheck.proof.session import Session
 
 

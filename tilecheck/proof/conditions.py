@@ -35,9 +35,9 @@ from tilecheck.proof.conditions_terms import Terms
 from tilecheck.proof.degenerate import Decision, Valuation, is_degenerate
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.goals.predicate import inhabited, negation
-from tilecheck.proof.multiples import is_multiple
-from tilecheck.proof.nested import whole_segments
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
+from tilecheck.proof.premises.divisibility import is_multiple
+from tilecheck.proof.premises.nested_quotients import whole_segments
 from tilecheck.proof.reduction import sufficient
 from tilecheck.proof.wholes import Wholes
 

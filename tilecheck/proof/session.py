@@ -20,7 +20,7 @@ from tilecheck.proof.interrupts import (
     is_interrupted,
     stop_watching,
 )
-from tilecheck.proof.known_premises import KnownPremises
+from tilecheck.proof.premises.shared import KnownPremises
 from tilecheck.proof.recall import Recall
 from tilecheck.proof.work import CHARACTER, QUERY, Work
 

@@ -9,8 +9,8 @@ import pytest
 from proof_brute import integers, random_boolean
 
 from tilecheck.ir.expr import Expr, floordiv, le, lt, mul
-from tilecheck.proof.known_premises import KnownPremises
-from tilecheck.proof.premises import Premises
+from tilecheck.proof.premises.premises import Premises
+from tilecheck.proof.premises.shared import KnownPremises
 from tilecheck.proof.rungs.entail import entailed
 
 X, Y, Z, N = integers("x", "y", "z", "n")

@@ -9,8 +9,8 @@ from tilecheck import check_source
 from tilecheck.ir.expr import Expr, Kind, Symbol, ite, le, lt, read, sym
 from tilecheck.options import Options
 from tilecheck.proof.branches import Branches
-from tilecheck.proof.known_premises import KnownPremises
 from tilecheck.proof.obligation import Holds
+from tilecheck.proof.premises.shared import KnownPremises
 
 LENGTHS = """
 import triton

@@ -10,7 +10,7 @@ from tilecheck.ir import expr as ex
 from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, sym, symbols
 from tilecheck.proof.algebra.linear import meaning
 from tilecheck.proof.divisions import dividends
-from tilecheck.proof.premises import Premises
+from tilecheck.proof.premises.premises import Premises
 from tilecheck.proof.rungs.entail import follows
 from tilecheck.proof.rungs.provenance import Agreed
 

@@ -7,7 +7,7 @@ import random
 from tilecheck.ir import expr as ex
 from tilecheck.ir.expr import Kind, Symbol, sym
 from tilecheck.proof.algebra.extrema import with_branches
-from tilecheck.proof.premises import Premises
+from tilecheck.proof.premises.premises import Premises
 from tilecheck.proof.rungs.entail import follows
 
 A, B, N = (sym(Symbol(name, Kind.SCALAR)) for name in "abi")

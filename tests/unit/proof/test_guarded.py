@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tilecheck.ir.expr import Expr, Kind, Symbol, add, all_of, any_of, eq, le, lt, negate, read, sym
-from tilecheck.proof.guarded import about_ends, learn_ends, learn_guarded
-from tilecheck.proof.known_premises import KnownPremises
-from tilecheck.proof.premises import Premises
+from tilecheck.proof.premises.guarded_contracts import about_ends, learn_ends, learn_guarded
+from tilecheck.proof.premises.premises import Premises
+from tilecheck.proof.premises.shared import KnownPremises
 from tilecheck.proof.rungs.entail import follows
 
 AT, N, M = (sym(Symbol(name, Kind.SCALAR)) for name in "inm")

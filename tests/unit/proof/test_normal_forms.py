@@ -13,10 +13,10 @@ from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, sym, symbols
 from tilecheck.proof.algebra import interval as iv
 from tilecheck.proof.algebra import mixed_radix
 from tilecheck.proof.algebra.normal_form import Forms
-from tilecheck.proof.premises import Premises
+from tilecheck.proof.premises.linear_combinations import Sums
+from tilecheck.proof.premises.premises import Premises
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import satisfiable
-from tilecheck.proof.sums import Sums
 
 X, N, H, C = integers("x", "n", "h", "c")
 

@@ -21,7 +21,7 @@ from tilecheck.ir.expr import (
     sub,
     sym,
 )
-from tilecheck.proof.premises import Premises
+from tilecheck.proof.premises.premises import Premises
 from tilecheck.proof.rungs.entail import entailed
 
 M, N, S, T = (sym(Symbol(name, Kind.SCALAR)) for name in "mnst")

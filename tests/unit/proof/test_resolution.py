@@ -6,7 +6,7 @@ import itertools
 import random
 
 from tilecheck.ir.expr import Expr, Kind, Symbol, all_of, any_of, bool_sym, evaluate, negate
-from tilecheck.proof.resolution import resolved
+from tilecheck.proof.premises.disjunctions import resolved
 
 A, B, C, D = (bool_sym(Symbol(name, Kind.HOST)) for name in "abcd")
 

@@ -8,7 +8,7 @@ from proof_kernels import rungs_of_races
 from tilecheck import check_source
 from tilecheck.ir.expr import Expr, Kind, Symbol, le, ne, read, sym
 from tilecheck.options import Options
-from tilecheck.proof.premises import Premises
+from tilecheck.proof.premises.premises import Premises
 from tilecheck.proof.rungs.tables import _Search
 
 KERNEL = """

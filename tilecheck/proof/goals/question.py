@@ -11,9 +11,9 @@ from tilecheck.proof.goals.context import Context
 from tilecheck.proof.goals.contracts import instances
 from tilecheck.proof.goals.predicate import negation, ranges
 from tilecheck.proof.goals.predicate import premises as premises_of
-from tilecheck.proof.known_premises import KnownPremises
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
-from tilecheck.proof.premises import Premises
+from tilecheck.proof.premises.premises import Premises
+from tilecheck.proof.premises.shared import KnownPremises
 
 
 @dataclass(frozen=True)

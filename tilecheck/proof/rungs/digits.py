@@ -39,10 +39,10 @@ from tilecheck.proof.divisions import dividends
 from tilecheck.proof.goals.question import Question
 from tilecheck.proof.obligation import Disjoint, Holds
 from tilecheck.proof.paired import with_equal_lanes
-from tilecheck.proof.premises import Premises
+from tilecheck.proof.premises.linear_combinations import bound_quotients
+from tilecheck.proof.premises.premises import Premises
 from tilecheck.proof.rungs.entail import follows
 from tilecheck.proof.rungs.provenance import Agreed, Meeting, meeting_of
-from tilecheck.proof.sums import bound_quotients
 
 _Pair = tuple[Polynomial, Polynomial]
 

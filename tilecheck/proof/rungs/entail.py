@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from tilecheck.ir.expr import TRUE, Expr, conjuncts
 from tilecheck.proof.algebra.polynomial import combine, constant
 from tilecheck.proof.obligation import Holds
-from tilecheck.proof.premises import Premises
-from tilecheck.proof.sums import Sums, bound_quotients
+from tilecheck.proof.premises.linear_combinations import Sums, bound_quotients
+from tilecheck.proof.premises.premises import Premises
 
 if TYPE_CHECKING:
     from tilecheck.proof.goals.question import (  # which asks for premises, as what is guarded is learned here

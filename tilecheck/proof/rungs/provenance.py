@@ -42,7 +42,7 @@ from tilecheck.proof.goals.predicate import (
 from tilecheck.proof.goals.question import Question
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Ordered
 from tilecheck.proof.paired import with_equal_lanes
-from tilecheck.proof.premises import Premises
+from tilecheck.proof.premises.premises import Premises
 
 _ONE = iv.exactly(1)
 

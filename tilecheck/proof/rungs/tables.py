@@ -40,13 +40,13 @@ from tilecheck.proof.algebra.linear import meaning
 from tilecheck.proof.algebra.polynomial import without
 from tilecheck.proof.goals.instances import in_instance, symbol_in_instance
 from tilecheck.proof.goals.question import Question
-from tilecheck.proof.guarded import learn_guarded
 from tilecheck.proof.obligation import Between, Disjoint, Holds
-from tilecheck.proof.premises import Premises
+from tilecheck.proof.premises.guarded_contracts import learn_guarded
+from tilecheck.proof.premises.linear_combinations import below_counts_of
+from tilecheck.proof.premises.premises import Premises
 from tilecheck.proof.rungs.digits import Equalities, equalities
 from tilecheck.proof.rungs.entail import entailed, follows
 from tilecheck.proof.rungs.provenance import Agreed
-from tilecheck.proof.sums import below_counts_of
 
 _CASES = 24  # that are looked at
 _MOST_WORK = 40_000_000  # for one goal, as cases may be dear: more than one budget of a kernel

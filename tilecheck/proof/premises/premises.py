@@ -34,8 +34,8 @@ from tilecheck.proof.algebra.polynomial import (
     times,
     without,
 )
-from tilecheck.proof.multiples import as_multiples
-from tilecheck.proof.resolution import resolved
+from tilecheck.proof.premises.disjunctions import resolved
+from tilecheck.proof.premises.divisibility import as_multiples
 from tilecheck.proof.work import Work
 
 _ROUNDS = 4  # of bound propagation: bounds may creep for ever (x < y < x), and any prefix is sound
@@ -56,7 +56,7 @@ class Premises:
     contradict: bool = False  # nothing satisfies them all, so everything follows
     work: Work = field(default_factory=Work)  # what asking them costs
     patience: int = 80  # remainders that one search for a sum looks at
-    # Of disjunctions that were looked at (`guarded`) the terms that nothing refutes.
+    # Of disjunctions that were looked at (`guarded_contracts`) the terms that nothing refutes.
     alternatives: dict[Expr, tuple[Expr, ...]] = field(default_factory=dict)
     _bounds: list[Interval] = field(default_factory=list)  # one for each atom of `normal_form`
     _where: dict[Monomial, list[int]] = field(default_factory=dict)

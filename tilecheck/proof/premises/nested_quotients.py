@@ -17,7 +17,7 @@ from tilecheck.ir.expr import Expr, Kind, eq, mod, walk
 from tilecheck.ir.kernel import Access
 from tilecheck.proof.algebra import interval as iv
 from tilecheck.proof.algebra.polynomial import Polynomial, combine, constant, key, single, times, without
-from tilecheck.proof.premises import Premises
+from tilecheck.proof.premises.premises import Premises
 
 Quotient = tuple[int, Polynomial, Polynomial]
 

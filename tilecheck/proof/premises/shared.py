@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from tilecheck.ir.expr import Expr
 from tilecheck.proof.covers import Covers
-from tilecheck.proof.guarded import about_ends, learn_ends, learn_guarded
-from tilecheck.proof.premises import Premises
+from tilecheck.proof.premises.guarded_contracts import about_ends, learn_ends, learn_guarded
+from tilecheck.proof.premises.premises import Premises
 from tilecheck.proof.work import ATOM, FORM, Work
 
 _KNOWN = 200  # sets of premises that are remembered

@@ -25,10 +25,10 @@ from tilecheck.proof.algebra.polynomial import (
     times,
     without,
 )
-from tilecheck.proof.clipped import below_ends
-from tilecheck.proof.counted import below_counts
-from tilecheck.proof.nested import Quotient, below_quotients, is_count
-from tilecheck.proof.premises import Premises
+from tilecheck.proof.premises.clamps import below_ends
+from tilecheck.proof.premises.nested_quotients import Quotient, below_quotients, is_count
+from tilecheck.proof.premises.premises import Premises
+from tilecheck.proof.premises.tile_counts import below_counts
 from tilecheck.proof.work import NODE, TERM
 
 _DEPTH = 5  # premises in one sum
@@ -237,9 +237,9 @@ def bound_quotients(premises: Premises, goal: Expr) -> bool:
     0 <= q      where 1 <= d and 0 <= x
     a*q < e     where 1 <= d = a*b, 1 <= b and x < b*e. Sound because b*a*q <= x < b*e; and where b is a
                 minimum, maximum or conditional, b*e is one of its branches times e: enough that x is below each
-    v < n       where v is `x if x < n else o` and o < n (`clipped`)
-    i < e       where e is a number of tiles and i one of them (`counted`)
-    q < e       where e is a quotient of launch values or looked-up numbers, by what `nested` says
+    v < n       where v is `x if x < n else o` and o < n (`clamps`)
+    i < e       where e is a number of tiles and i one of them (`tile_counts`)
+    q < e       where e is a quotient of launch values or looked-up numbers, by what `nested_quotients` says
     q <= p      where p = y // d, 1 <= d and x <= y: floor division by a positive number keeps the order
     q <= p - k  where p = y // d, 1 <= d and x <= y - d*k, as (y - d*k) // d = p - k
     q <= y      where 1 <= d and x <= d*y + r with r < d

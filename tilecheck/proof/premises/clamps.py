@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from tilecheck.ir.expr import Expr, conjuncts, negated_terms
 from tilecheck.proof.algebra.polynomial import Polynomial, atom, combine, constant, key
-from tilecheck.proof.premises import Premises
+from tilecheck.proof.premises.premises import Premises
 
 
 def below_ends(

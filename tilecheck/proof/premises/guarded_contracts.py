@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tilecheck.ir.expr import Expr, all_of, conjuncts, le, lt, negate, symbols, walk
-from tilecheck.proof.premises import Premises
+from tilecheck.proof.premises.premises import Premises
 from tilecheck.proof.rungs.entail import follows
 from tilecheck.proof.work import ATOM
 

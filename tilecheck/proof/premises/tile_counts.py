@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tilecheck.proof.algebra.polynomial import UNIT, Polynomial, combine, divides, without
-from tilecheck.proof.premises import Premises
+from tilecheck.proof.premises.premises import Premises
 
 _MOST = 12  # that are learned for one goal
 
