@@ -41,9 +41,9 @@ from tilecheck.proof.candidates_races import RaceCandidates
 from tilecheck.proof.candidates_tables import with_chunks
 from tilecheck.proof.conditions_ranges import Ranges, largest
 from tilecheck.proof.conditions_terms import Terms, enlarging
-from tilecheck.proof.dispatch import second_ids
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 from tilecheck.proof.premises.divisibility import whole_parts, whole_steps
+from tilecheck.proof.rewrite.block_dispatch import second_ids
 
 LIMIT = 32
 _LONGEST = 100  # characters: what is longer than a line helps nobody

@@ -23,8 +23,8 @@ from tilecheck.proof.candidates_flags import flag_conditions
 from tilecheck.proof.candidates_flat import highest
 from tilecheck.proof.candidates_last import windows_begin_at
 from tilecheck.proof.conditions_ranges import Ranges, largest
-from tilecheck.proof.dispatch import in_order, second_ids
 from tilecheck.proof.premises.divisibility import whole_parts, whole_pieces, whole_rounds
+from tilecheck.proof.rewrite.block_dispatch import in_order, second_ids
 
 
 class RaceCandidates:

@@ -27,7 +27,6 @@ from tilecheck.ir.expr import (
     symbols,
     walk,
 )
-from tilecheck.proof.branches import Settle, widths
 from tilecheck.proof.candidates import candidates, is_length, is_product, tile_symbols
 from tilecheck.proof.candidates_last import last_blocks, lone_blocks, lone_groups
 from tilecheck.proof.candidates_layout import in_place, layouts
@@ -39,7 +38,8 @@ from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 from tilecheck.proof.premises.divisibility import is_multiple
 from tilecheck.proof.premises.nested_quotients import whole_segments
 from tilecheck.proof.reduction import sufficient
-from tilecheck.proof.wholes import Wholes
+from tilecheck.proof.rewrite.conditionals import Settle, widths
+from tilecheck.proof.rewrite.whole_goals import Wholes
 
 _QUERIES = 40  # per goal
 _ALL_QUERIES = 3000  # per kernel

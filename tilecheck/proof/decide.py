@@ -28,17 +28,17 @@ from tilecheck.ir.expr import (
 )
 from tilecheck.ir.kernel import CheckKind, Kernel
 from tilecheck.model import Reason, Witness
-from tilecheck.proof.cases import cases
-from tilecheck.proof.cases import settled as settled_by_guards
 from tilecheck.proof.claims import depends_on_memory
 from tilecheck.proof.deriving import derived, possible
-from tilecheck.proof.families import families
 from tilecheck.proof.goals.context import Context, Outcome
 from tilecheck.proof.goals.contracts import some_memory
 from tilecheck.proof.goals.predicate import inhabited
 from tilecheck.proof.ladder import prove
-from tilecheck.proof.numbered import numbered
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation, Ordered
+from tilecheck.proof.rewrite.access_families import families
+from tilecheck.proof.rewrite.block_numbering import numbered
+from tilecheck.proof.rewrite.case_split import cases
+from tilecheck.proof.rewrite.case_split import settled as settled_by_guards
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import satisfiable
 from tilecheck.proof.unbounded import is_unbounded
@@ -265,7 +265,7 @@ def _with_lone_groups(
 
 def _holds_under(obligation: Obligation, under: Context, session: Session, without: frozenset[str]) -> bool:
     """Whether an obligation holds under conditions and contracts that were found for others, or are tried."""
-    from tilecheck.proof.branches import Branches  # lazy: most kernels have no conditions
+    from tilecheck.proof.rewrite.conditionals import Branches  # lazy: most kernels have no conditions
 
     plainer = Branches(session.premises).settled(obligation, under)
     return prove(plainer, under, session, without).proved

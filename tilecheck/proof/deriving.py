@@ -12,12 +12,12 @@ from functools import partial
 
 from tilecheck.ir.expr import TRUE, Expr, Kind, all_of, any_of, conjuncts, negate, symbols
 from tilecheck.model import Reason
-from tilecheck.proof.cases import cases, is_apart_first
-from tilecheck.proof.dispatch import is_dispatched, reached
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.goals.predicate import inhabited
 from tilecheck.proof.ladder import prove
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
+from tilecheck.proof.rewrite.block_dispatch import is_dispatched, reached
+from tilecheck.proof.rewrite.case_split import cases, is_apart_first
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import Answer, satisfiable
 
@@ -49,9 +49,9 @@ def derived(
     are taken flag by flag, those under no flag first and races last, and their conditions are weakened by the
     flag. What is one of several by a flag is taken case by case. With `lone`, see `decide._with_lone_groups`.
     """
-    from tilecheck.proof.branches import Branches  # lazy, as below
     from tilecheck.proof.conditions import derive  # lazy: most kernels of a proved library never need it
-    from tilecheck.proof.wholes import Wholes  # lazy, as above
+    from tilecheck.proof.rewrite.conditionals import Branches  # lazy, as below
+    from tilecheck.proof.rewrite.whole_goals import Wholes  # lazy, as above
 
     branches = Branches(session.premises)
     limit = session.spent + _DERIVATION * session.budget
@@ -130,7 +130,7 @@ def derived(
     wholes: Wholes | None = Wholes()
     open_still = unsaved(list(enumerate(open_)), solver=False)
     if context.kernel.contracts:
-        from tilecheck.proof.inside import once_more  # lazy: few kernels have contracts
+        from tilecheck.proof.rewrite.proved_bounds import once_more  # lazy: few kernels have contracts
 
         wholes = Wholes()  # anew: more is known of them
         open_, open_still = once_more(open_, open_still, proved, partial(unsaved, solver=False))

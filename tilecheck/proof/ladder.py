@@ -10,7 +10,7 @@ from tilecheck.cancellation import checkpoint
 from tilecheck.proof.goals.context import Context, Outcome
 from tilecheck.proof.goals.question import Question
 from tilecheck.proof.obligation import Obligation, Ordered
-from tilecheck.proof.renamed import by_one_name
+from tilecheck.proof.rewrite.equal_names import by_one_name
 from tilecheck.proof.rungs import covers, digits, entail, fold, provenance, smt, tables
 from tilecheck.proof.session import Session
 

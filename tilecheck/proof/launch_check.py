@@ -26,9 +26,7 @@ from tilecheck.ir.kernel import Contract, Kernel
 from tilecheck.ir.launch import HostList, HostTensor, HostValue, Launch
 from tilecheck.ir.overlap import Overlap, overlap
 from tilecheck.model import Witness
-from tilecheck.proof.cases import cases
 from tilecheck.proof.conditions import condition_text
-from tilecheck.proof.families import unproved
 from tilecheck.proof.fuel import Fuel
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.judges import Judges
@@ -42,6 +40,8 @@ from tilecheck.proof.launch_replay import LaunchRun
 from tilecheck.proof.launch_standing import Standing
 from tilecheck.proof.launch_unread import is_made_of_unread, rests_on_unread
 from tilecheck.proof.obligation import Between, Disjoint, Obligation
+from tilecheck.proof.rewrite.access_families import unproved
+from tilecheck.proof.rewrite.case_split import cases
 
 _SHARED = (Overlap.SAME, Overlap.PARTLY)
 _SHARE = 5  # of a budget, for one obligation at a launch

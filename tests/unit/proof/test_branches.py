@@ -8,9 +8,9 @@ from proof_kernels import context, obligation
 from tilecheck import check_source
 from tilecheck.ir.expr import Expr, Kind, Symbol, ite, le, lt, read, sym
 from tilecheck.options import Options
-from tilecheck.proof.branches import Branches
 from tilecheck.proof.obligation import Holds
 from tilecheck.proof.premises.shared import KnownPremises
+from tilecheck.proof.rewrite.conditionals import Branches
 
 LENGTHS = """
 import triton

@@ -8,8 +8,8 @@ import pytest
 
 from tilecheck import check_source
 from tilecheck.ir.expr import Expr, Kind, Symbol, all_of, any_of, eq, evaluate, ite, le, lt, ne, sym
-from tilecheck.proof.dispatch import dispatched, in_order, only_id, reached, settled
 from tilecheck.proof.obligation import Holds, Obligation
+from tilecheck.proof.rewrite.block_dispatch import dispatched, in_order, only_id, reached, settled
 
 GRID = Symbol("grid[0]", Kind.GRID)
 BID = Symbol("bid", Kind.BLOCK, 1, bound=sym(GRID))

@@ -26,8 +26,8 @@ from tilecheck.ir.expr import (
     sym,
     symbols,
 )
-from tilecheck.proof.cases import cases
 from tilecheck.proof.obligation import Between, Disjoint
+from tilecheck.proof.rewrite.case_split import cases
 
 FLAG = bool_sym(Symbol("ALIGNED", Kind.CONSTANT))
 

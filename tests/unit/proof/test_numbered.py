@@ -29,8 +29,8 @@ from tilecheck.ir.expr import (
     sym,
 )
 from tilecheck.ir.kernel import Effect
-from tilecheck.proof.numbered import numbered
 from tilecheck.proof.obligation import Holds, Obligation
+from tilecheck.proof.rewrite.block_numbering import numbered
 
 ROWS, COLUMNS = Symbol("grid[0]", Kind.GRID), Symbol("grid[1]", Kind.GRID)
 X, Y = Symbol("x", Kind.BLOCK, 1, bound=sym(ROWS)), Symbol("y", Kind.BLOCK, 2, bound=sym(COLUMNS))

@@ -12,7 +12,7 @@ from tilecheck.ir.expr import ONE, Expr, Kind, Symbol, sym
 from tilecheck.ir.kernel import Effect
 from tilecheck.proof.goals.question import Question
 from tilecheck.proof.obligation import Between, Disjoint
-from tilecheck.proof.paired import with_equal_lanes
+from tilecheck.proof.rewrite.equal_lanes import with_equal_lanes
 from tilecheck.proof.rungs import provenance
 
 OTHER = Symbol("lane", Kind.LANE, uid=1, bound=SIZE)

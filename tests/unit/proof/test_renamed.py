@@ -10,7 +10,7 @@ from proof_kernels import context, obligation
 from tilecheck.ir import expr as ex
 from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.proof.obligation import Holds
-from tilecheck.proof.renamed import by_one_name
+from tilecheck.proof.rewrite.equal_names import by_one_name
 
 NUMBERS = [ex.sym(Symbol(name, Kind.SCALAR)) for name in "abcd"]
 A, B, C, D = NUMBERS

@@ -6,7 +6,7 @@ from proof_kernels import COUNT, LANE, SIZE, access, element, obligation
 
 from tilecheck.ir.expr import TRUE, Kind, Symbol, add, bool_sym, ite, lt, mul, sym
 from tilecheck.proof.obligation import Between, Disjoint, Holds
-from tilecheck.proof.wholes import Wholes
+from tilecheck.proof.rewrite.whole_goals import Wholes
 
 FLAG = bool_sym(Symbol("REVERSE", Kind.CONSTANT))
 PLACE = ite(FLAG, mul(COUNT, sym(LANE)), add(COUNT, sym(LANE)))

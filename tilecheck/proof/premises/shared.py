@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tilecheck.ir.expr import Expr
-from tilecheck.proof.covers import Covers
 from tilecheck.proof.premises.guarded_contracts import about_ends, learn_ends, learn_guarded
 from tilecheck.proof.premises.premises import Premises
+from tilecheck.proof.rewrite.covers import Covers
 from tilecheck.proof.work import ATOM, FORM, Work
 
 _KNOWN = 200  # sets of premises that are remembered

@@ -16,9 +16,9 @@ from functools import partial
 
 from tilecheck.ir.expr import TRUE, all_of, conjuncts, le, lt, substitute
 from tilecheck.ir.kernel import Access
-from tilecheck.proof.covers import Cover
 from tilecheck.proof.goals.question import Question
 from tilecheck.proof.obligation import Between, Disjoint, Holds
+from tilecheck.proof.rewrite.covers import Cover
 from tilecheck.proof.rungs import digits, provenance, tables
 from tilecheck.proof.rungs.entail import entailed
 

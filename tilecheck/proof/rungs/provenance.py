@@ -30,7 +30,6 @@ from tilecheck.ir.expr import Expr, Kind, Symbol, conjuncts, sym, symbols, walk
 from tilecheck.ir.kernel import Access, Axis, Space, block_symbol, common_loops
 from tilecheck.proof.algebra import interval as iv
 from tilecheck.proof.algebra.polynomial import Key, Monomial, Polynomial, key, single, times, without
-from tilecheck.proof.dispatch import only_id
 from tilecheck.proof.goals.instances import Varies
 from tilecheck.proof.goals.predicate import (
     are_paired,
@@ -41,8 +40,9 @@ from tilecheck.proof.goals.predicate import (
 )
 from tilecheck.proof.goals.question import Question
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Ordered
-from tilecheck.proof.paired import with_equal_lanes
 from tilecheck.proof.premises.premises import Premises
+from tilecheck.proof.rewrite.block_dispatch import only_id
+from tilecheck.proof.rewrite.equal_lanes import with_equal_lanes
 
 _ONE = iv.exactly(1)
 

@@ -30,9 +30,9 @@ from tilecheck.ir.expr import Expr, Kind, Symbol, add, all_of, const, mul, subst
 from tilecheck.ir.kernel import Access, Kernel
 from tilecheck.proof.algebra.polynomial import Polynomial, key
 from tilecheck.proof.conditions_terms import Terms
-from tilecheck.proof.covers import FEW, is_plain
 from tilecheck.proof.goals.predicate import are_paired
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
+from tilecheck.proof.rewrite.covers import FEW, is_plain
 
 _BETWEEN = (Between.BLOCKS, Between.PROGRAM, Between.THREADS)
 

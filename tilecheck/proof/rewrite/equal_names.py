@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilecheck.ir.expr import Expr, substitute
-from tilecheck.proof.branches import with_terms
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
+from tilecheck.proof.rewrite.conditionals import with_terms
 
 
 def by_one_name(obligation: Obligation, context: Context) -> Obligation:

@@ -2,7 +2,7 @@
 
 Sound because a flag has one value in every launch, so that an obligation holds if it holds in each of its
 cases. A case has its flag in the guards and nothing of the other case in its terms, and needs conditions of its
-own. What is chosen by the id of the block is taken apart too, see `dispatch`.
+own. What is chosen by the id of the block is taken apart too, see `block_dispatch`.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from tilecheck.ir.expr import (
     walk,
 )
 from tilecheck.ir.kernel import Access
-from tilecheck.proof import dispatch
 from tilecheck.proof.candidate_counts import is_flag
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
+from tilecheck.proof.rewrite import block_dispatch
 
 _MOST_FLAGS = 2
 
@@ -39,7 +39,7 @@ _MOST_FLAGS = 2
 def settled(obligation: Obligation) -> Obligation:
     """The obligation with the flags of its own guards in its terms: what is under `if A` needs nothing of what
     would be without A."""
-    obligation = dispatch.settled(obligation)
+    obligation = block_dispatch.settled(obligation)
     goal = obligation.goal
     if not isinstance(goal, Holds | Disjoint):
         return obligation
@@ -60,7 +60,7 @@ def cases(obligation: Obligation) -> tuple[Obligation, ...]:
         case = _case(obligation, chosen)
         if case is not None:
             found.append(case)
-    return tuple(case for part in found or [obligation] for case in dispatch.dispatched(part))
+    return tuple(case for part in found or [obligation] for case in block_dispatch.dispatched(part))
 
 
 def deciding(obligation: Obligation) -> tuple[Expr, ...]:
@@ -107,7 +107,7 @@ def is_apart_first(obligation: Obligation) -> bool:
         return False
     masks = [goal.given] if isinstance(goal, Holds) else [goal.first.mask, goal.second.mask]
     is_masked = any(node.op == "any" and any(_asked(node)) and _varies(node) for node in walk(*masks))
-    return is_masked or dispatch.is_dispatched(obligation)
+    return is_masked or block_dispatch.is_dispatched(obligation)
 
 
 def _varies(e: Expr) -> bool:

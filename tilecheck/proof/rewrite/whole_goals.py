@@ -1,4 +1,4 @@
-"""Which goals are looked at as a whole, before they are taken case by case (`proof.cases`).
+"""Which goals are looked at as a whole, before they are taken case by case (`proof.rewrite.case_split`).
 
 Where one flag splits several goals, those of one kind mostly need the same: either all are saved as they stand,
 or none is before it is split. So once more of them failed than were saved, the others go to their cases at
@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections import Counter
 
 from tilecheck.ir.expr import Expr
-from tilecheck.proof.cases import deciding, is_apart_first
 from tilecheck.proof.obligation import Holds, Obligation
+from tilecheck.proof.rewrite.case_split import deciding, is_apart_first
 
 _Kind = tuple[str, tuple[Expr, ...]]
 

@@ -1,0 +1,1 @@
+"""Rewrites of obligations before the ladder: cases, conditionals, families of accesses."""
