@@ -31,7 +31,7 @@ from tilecheck.frontend.text.source import load
 from tilecheck.ir.expr import TRUE, Expr, Symbol, children, symbols, walk
 from tilecheck.options import Options
 from tilecheck.proof.algebra.linear import numeral, postorder
-from tilecheck.proof.ladder import prove
+from tilecheck.proof.rungs.ladder import prove
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import satisfiable
 from tilecheck.verify.stages import verify_kernel

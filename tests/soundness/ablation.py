@@ -19,7 +19,7 @@ from soundness_truth import Runner
 from tilecheck.ir.expr import Expr, children, symbols, walk
 from tilecheck.proof import lemmas
 from tilecheck.proof.goals.question import Question
-from tilecheck.proof.ladder import NAMES, prove
+from tilecheck.proof.rungs.ladder import NAMES, prove
 from tilecheck.proof.session import Session
 
 FAMILIES = ("signs", "common_factors", "twins", "cofactors", "branches", "directed", "expansions")

@@ -17,8 +17,8 @@ from tilecheck.ir.kernel import Space, extent_symbol
 from tilecheck.proof.decide import decide as decide_kernel
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.goals.question import Question
-from tilecheck.proof.ladder import prove
 from tilecheck.proof.obligation import Obligation
+from tilecheck.proof.rungs.ladder import prove
 from tilecheck.proof.session import DEFAULT_BUDGET, Session
 from tilecheck.proof.solver import Model, satisfiable
 

@@ -17,8 +17,8 @@ from tilecheck.ir.kernel import Access, Effect, Filled, Kernel
 from tilecheck.model import Diagnostic, Related, Severity
 from tilecheck.proof.conditions import condition_text
 from tilecheck.proof.goals.context import Context
-from tilecheck.proof.ladder import prove
 from tilecheck.proof.obligation import Holds, Obligation
+from tilecheck.proof.rungs.ladder import prove
 from tilecheck.proof.session import Session
 
 CODE, NAME = "TC501", "output-not-filled"

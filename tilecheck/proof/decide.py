@@ -33,12 +33,12 @@ from tilecheck.proof.deriving import derived, possible
 from tilecheck.proof.goals.context import Context, Outcome
 from tilecheck.proof.goals.contracts import some_memory
 from tilecheck.proof.goals.predicate import inhabited
-from tilecheck.proof.ladder import prove
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation, Ordered
 from tilecheck.proof.rewrite.access_families import families
 from tilecheck.proof.rewrite.block_numbering import numbered
 from tilecheck.proof.rewrite.case_split import cases
 from tilecheck.proof.rewrite.case_split import settled as settled_by_guards
+from tilecheck.proof.rungs.ladder import prove
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import satisfiable
 from tilecheck.proof.unbounded import is_unbounded

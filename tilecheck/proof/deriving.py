@@ -14,10 +14,10 @@ from tilecheck.ir.expr import TRUE, Expr, Kind, all_of, any_of, conjuncts, negat
 from tilecheck.model import Reason
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.goals.predicate import inhabited
-from tilecheck.proof.ladder import prove
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
 from tilecheck.proof.rewrite.block_dispatch import is_dispatched, reached
 from tilecheck.proof.rewrite.case_split import cases, is_apart_first
+from tilecheck.proof.rungs.ladder import prove
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import Answer, satisfiable
 

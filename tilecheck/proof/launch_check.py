@@ -30,7 +30,6 @@ from tilecheck.proof.conditions import condition_text
 from tilecheck.proof.fuel import Fuel
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.judges import Judges
-from tilecheck.proof.ladder import prove
 from tilecheck.proof.launch_callers import callers, is_of_given_layout, is_of_own_outputs, relates_inputs
 from tilecheck.proof.launch_contracts import judge_contracts
 from tilecheck.proof.launch_harm import Harm, reads_memory, terms_of
@@ -42,6 +41,7 @@ from tilecheck.proof.launch_unread import is_made_of_unread, rests_on_unread
 from tilecheck.proof.obligation import Between, Disjoint, Obligation
 from tilecheck.proof.rewrite.access_families import unproved
 from tilecheck.proof.rewrite.case_split import cases
+from tilecheck.proof.rungs.ladder import prove
 
 _SHARED = (Overlap.SAME, Overlap.PARTLY)
 _SHARE = 5  # of a budget, for one obligation at a launch

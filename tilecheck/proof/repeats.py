@@ -13,8 +13,8 @@ from tilecheck.ir.expr import Expr
 from tilecheck.ir.kernel import Access, Effect, Kernel, Tuning
 from tilecheck.model import Diagnostic, Related, Severity
 from tilecheck.proof.goals.context import Context
-from tilecheck.proof.ladder import prove
 from tilecheck.proof.obligation import Between, Disjoint, Obligation
+from tilecheck.proof.rungs.ladder import prove
 from tilecheck.proof.session import Session
 
 CODE, NAME = "TC502", "update-under-autotune"

@@ -169,7 +169,7 @@ def _obligations(kernel: Kernel, graph: BorrowGraph) -> tuple[Obligation, ...]:
 
 def _decisions(definition: Definition, kernel: Kernel, obligations: tuple[Obligation, ...]) -> Iterator[str]:
     from tilecheck.proof.goals.context import Context  # lazy
-    from tilecheck.proof.ladder import prove  # lazy
+    from tilecheck.proof.rungs.ladder import prove  # lazy
     from tilecheck.proof.session import Session  # lazy
 
     context = Context(kernel)

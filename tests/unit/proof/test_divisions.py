@@ -9,9 +9,9 @@ import pytest
 from tilecheck.ir import expr as ex
 from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, sym, symbols
 from tilecheck.proof.algebra.linear import meaning
-from tilecheck.proof.divisions import dividends
 from tilecheck.proof.premises.premises import Premises
 from tilecheck.proof.rungs.entail import follows
+from tilecheck.proof.rungs.equal_dividends import dividends
 from tilecheck.proof.rungs.provenance import Agreed
 
 PID = sym(Symbol("pid", Kind.BLOCK))

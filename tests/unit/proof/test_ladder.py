@@ -29,8 +29,8 @@ from tilecheck.ir.kernel import Effect, extent_symbol
 from tilecheck.proof.goals.context import Context, Outcome
 from tilecheck.proof.goals.predicate import negation
 from tilecheck.proof.goals.question import Question
-from tilecheck.proof.ladder import NAMES, RUNGS, prove
 from tilecheck.proof.obligation import Between, Disjoint, Goal, Holds, Ordered
+from tilecheck.proof.rungs.ladder import NAMES, RUNGS, prove
 from tilecheck.proof.session import Session
 
 POSITIVE = ex.le(1, SIZE)

@@ -9,7 +9,7 @@ import pytest
 from proof_brute import solutions
 from proof_patterns import CATALOGUE, SINGLE
 
-from tilecheck.proof.ladder import prove
+from tilecheck.proof.rungs.ladder import prove
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import satisfiable
 

@@ -38,7 +38,7 @@ sys.path.insert(0, sys.argv[1])
 import conftest
 from proof_kernels import *
 from tilecheck.ir import expr as ex
-from tilecheck.proof.ladder import prove
+from tilecheck.proof.rungs.ladder import prove
 from tilecheck.proof.obligation import Between, Disjoint, Holds
 from tilecheck.proof.session import Session
 one = access(tile(BID))

@@ -51,8 +51,8 @@ from tilecheck.ir.kernel import (
 from tilecheck.model import Site, Span
 from tilecheck.proof.conditions import Derivation, condition_text, derive
 from tilecheck.proof.goals.context import Context
-from tilecheck.proof.ladder import prove
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
+from tilecheck.proof.rungs.ladder import prove
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import satisfiable
 

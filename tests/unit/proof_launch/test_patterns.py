@@ -6,8 +6,8 @@ import pytest
 
 from tilecheck.proof.conditions import condition_kind, condition_text, derive
 from tilecheck.proof.goals.context import Context
-from tilecheck.proof.ladder import prove
 from tilecheck.proof.obligation import Ordered
+from tilecheck.proof.rungs.ladder import prove
 from tilecheck.proof.session import Session
 from tilecheck.proof.solver import satisfiable
 

@@ -35,13 +35,13 @@ from tilecheck.proof.algebra.polynomial import (
     times,
     without,
 )
-from tilecheck.proof.divisions import dividends
 from tilecheck.proof.goals.question import Question
 from tilecheck.proof.obligation import Disjoint, Holds
 from tilecheck.proof.premises.linear_combinations import bound_quotients
 from tilecheck.proof.premises.premises import Premises
 from tilecheck.proof.rewrite.equal_lanes import with_equal_lanes
 from tilecheck.proof.rungs.entail import follows
+from tilecheck.proof.rungs.equal_dividends import dividends
 from tilecheck.proof.rungs.provenance import Agreed, Meeting, meeting_of
 
 _Pair = tuple[Polynomial, Polynomial]
