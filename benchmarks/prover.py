@@ -32,8 +32,8 @@ from tilecheck.ir.expr import TRUE, Expr, Symbol, children, symbols, walk
 from tilecheck.options import Options
 from tilecheck.proof.algebra.linear import numeral, postorder
 from tilecheck.proof.rungs.ladder import prove
-from tilecheck.proof.session import Session
-from tilecheck.proof.solver import satisfiable
+from tilecheck.proof.solver.session import Session
+from tilecheck.proof.solver.solver import satisfiable
 from tilecheck.verify.stages import verify_kernel
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -175,7 +175,7 @@ EDGES: dict[str, set[str] | None] = {
     # Shares no code with what it judges, only the name and bytes of what is not saved yet.
     "tilecheck.reference": {"tilecheck.overlay"},
     "tilecheck.jit": EVERYTHING,
-    "tilecheck.host": BASE | {"tilecheck.ir", "tilecheck.jit", "tilecheck.proof.solver"},
+    "tilecheck.host": BASE | {"tilecheck.ir", "tilecheck.jit", "tilecheck.proof.solver.solver"},
     "tilecheck.verify.show": EVERYTHING,
     "tilecheck.findings.verdict": EVERYTHING,
     "tilecheck.findings.kernels": EVERYTHING,
@@ -230,7 +230,7 @@ REPLAY = {
     "tilecheck.proof.benign",
     "tilecheck.proof.collisions",
     "tilecheck.proof.counterexample",
-    "tilecheck.proof.fuel",
+    "tilecheck.proof.solver.fuel",
     "tilecheck.proof.launch_claims",
     "tilecheck.proof.launch_contents",
     "tilecheck.proof.launch_replay",

@@ -17,10 +17,10 @@ from soundness_decided import BUDGET, LAUNCHES, first_wrong
 from soundness_truth import Runner
 
 from tilecheck.ir.expr import Expr, children, symbols, walk
-from tilecheck.proof import lemmas
 from tilecheck.proof.goals.question import Question
 from tilecheck.proof.rungs.ladder import NAMES, prove
-from tilecheck.proof.session import Session
+from tilecheck.proof.solver import lemmas
+from tilecheck.proof.solver.session import Session
 
 FAMILIES = ("signs", "common_factors", "twins", "cofactors", "branches", "directed", "expansions")
 _STEPS = 300_000  # of another solver on one question

@@ -19,8 +19,8 @@ from tilecheck.proof.goals.context import Context
 from tilecheck.proof.goals.question import Question
 from tilecheck.proof.obligation import Obligation
 from tilecheck.proof.rungs.ladder import prove
-from tilecheck.proof.session import DEFAULT_BUDGET, Session
-from tilecheck.proof.solver import Model, satisfiable
+from tilecheck.proof.solver.session import DEFAULT_BUDGET, Session
+from tilecheck.proof.solver.solver import Model, satisfiable
 
 BUDGET = 150_000  # of one proof, a small part of what a kernel gets: the random cases are many
 LAUNCHES = 40  # tried on each case

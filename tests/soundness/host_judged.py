@@ -37,7 +37,7 @@ from tilecheck.model import Site, Span
 from tilecheck.proof.host_judge import judge
 from tilecheck.proof.host_regions import by_solver
 from tilecheck.proof.interleavings import hazards
-from tilecheck.proof.session import Session
+from tilecheck.proof.solver.session import Session
 
 Key = tuple[str, int, int, str, bool]
 

@@ -28,7 +28,7 @@ from soundness_held import Held, attacked, hold
 from soundness_sources import Source
 from soundness_truth import Runner
 
-from tilecheck.proof import solver
+from tilecheck.proof.solver import solver
 
 MANY = 200  # launches of an edge case
 
@@ -169,21 +169,23 @@ _TRUNCATED = (
 BUGS = (
     Bug(
         "L1 without signs: no product is negative",
-        "proof.lemmas:signs",
+        "proof.solver.lemmas:signs",
         "(=> (and (<= 0 {d}) (<= 0 {x})) (<= 0 {t}))",
         "(<= 0 {t})",
     ),
-    Bug("L1 off by one: d*x < -d", "proof.lemmas:signs", "(- 1))) (<= {t}", "(- 1))) (< {t}"),
-    Bug("L2 without d >= 0", "proof.lemmas:_order_text", "(=> (<= 0 {d}) (and", "(=> true (and"),
+    Bug("L1 off by one: d*x < -d", "proof.solver.lemmas:signs", "(- 1))) (<= {t}", "(- 1))) (< {t}"),
+    Bug("L2 without d >= 0", "proof.solver.lemmas:_order_text", "(=> (<= 0 {d}) (and", "(=> true (and"),
     Bug(
         "L2 off by one: d*x + d < d*y",
-        "proof.lemmas:_order_text",
+        "proof.solver.lemmas:_order_text",
         "(<= (+ ",
         "(< (+ ",
     ),
-    Bug("L3m of either branch", "proof.lemmas:branches", "(=> (= v{v} {linear.term(branch)})", "(=> true"),
-    Bug("L4 without d >= 0", "proof.lemmas:_multiplied", "(=> (<= 0 {name}) (and", "(=> true (and"),
-    Bug("L5 without d = e", "proof.lemmas:twins", 'f"(=> {same} {_orders', 'f"(=> true {_orders'),
+    Bug(
+        "L3m of either branch", "proof.solver.lemmas:branches", "(=> (= v{v} {linear.term(branch)})", "(=> true"
+    ),
+    Bug("L4 without d >= 0", "proof.solver.lemmas:_multiplied", "(=> (<= 0 {name}) (and", "(=> true (and"),
+    Bug("L5 without d = e", "proof.solver.lemmas:twins", 'f"(=> {same} {_orders', 'f"(=> true {_orders'),
     Bug(
         "a remainder is less than d - 1",
         "proof.algebra.linear:Linear._divide",
@@ -358,7 +360,12 @@ BUGS = (
         "p.get(UNIT, 0) != q.get(UNIT, 0)",
     ),
     Bug("shared if one symbol is", "proof.rungs.provenance:Agreed.is_shared", "all(s in", "any(s in"),
-    Bug("digits for any divisors", "proof.solver:_Search._normalised", '_A) == "unsat"', '_A) != "unknown"'),
+    Bug(
+        "digits for any divisors",
+        "proof.solver.solver:_Search._normalised",
+        '_A) == "unsat"',
+        '_A) != "unknown"',
+    ),
     Bug("any segments are whole", "proof.premises.nested_quotients:_share", "is_whole and ", ""),
     Bug(
         "one part behind the last segment",

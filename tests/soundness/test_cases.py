@@ -14,8 +14,8 @@ from soundness_decided import decide, mutants, whole
 from soundness_truth import Runner
 
 from tilecheck.ir.kernel import Space
-from tilecheck.proof import lemmas
 from tilecheck.proof.rungs import provenance
+from tilecheck.proof.solver import lemmas
 
 COUNT = 300
 MUTATED = range(9000, 9080)

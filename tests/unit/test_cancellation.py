@@ -8,7 +8,7 @@ import pytest
 from tilecheck.cache.results import Cache
 from tilecheck.cancellation import Cancellation, Cancelled, cancelled_by, checkpoint, interruptible
 from tilecheck.options import Options
-from tilecheck.proof.session import Session
+from tilecheck.proof.solver.session import Session
 from tilecheck.verify.pipeline import verify_source
 
 # Sums of cubes are no cubes: z3 does not find that out within any budget.

@@ -9,7 +9,7 @@ from tilecheck.analysis.borrow import build
 from tilecheck.analysis.facts import Facts
 from tilecheck.frontend.lower import lower
 from tilecheck.proof.decide import Decision, decide
-from tilecheck.proof.work import Work
+from tilecheck.proof.solver.work import Work
 from tilecheck.registry import load_rules
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from tilecheck.proof.conditions import condition_text
 from tilecheck.proof.judges import Judges
 from tilecheck.proof.launch_judge import judge_of
 from tilecheck.proof.obligation import Between, Disjoint, Obligation, Ordered
-from tilecheck.proof.work import Work
+from tilecheck.proof.solver.work import Work
 
 if TYPE_CHECKING:
     from tilecheck.analysis.borrow import Alias

@@ -28,10 +28,10 @@ from tilecheck.proof.decide import Decision
 
 if TYPE_CHECKING:
     from tilecheck.analysis.borrow import Alias
-    from tilecheck.proof.fuel import Fuel
     from tilecheck.proof.judges import Judges
     from tilecheck.proof.launch_judge import Broken
     from tilecheck.proof.obligation import Obligation
+    from tilecheck.proof.solver.fuel import Fuel
 
 ALIASED = "TC401"
 STANDING = "TC403"
@@ -60,7 +60,7 @@ def check_launches(
     """Judge every visible launch; a condition counts as broken only after the launch was replayed."""
     if not launches:
         return Launched()
-    from tilecheck.proof.fuel import LAUNCHES, Fuel  # lazy: most files have no launch that needs it
+    from tilecheck.proof.solver.fuel import LAUNCHES, Fuel  # lazy: most files have no launch that needs it
 
     fuel = Fuel(LAUNCHES, judges.session.work)
     all_ = (
@@ -175,9 +175,9 @@ def with_aliases(
     if not aliases:
         return tuple(kept), {}
     from tilecheck.proof.alias import find_alias  # lazy: loads NumPy
-    from tilecheck.proof.fuel import LAUNCHES, Fuel  # lazy
     from tilecheck.proof.goals.context import Context  # lazy
     from tilecheck.proof.launch_windows import judged_alias  # lazy
+    from tilecheck.proof.solver.fuel import LAUNCHES, Fuel  # lazy
 
     overlapping: list[Diagnostic] = []
     context, fuel = Context(facts.kernel), Fuel(LAUNCHES, judges.session.work)

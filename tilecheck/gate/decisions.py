@@ -21,7 +21,7 @@ from tilecheck.ir.kernel import Kernel
 from tilecheck.model import Site
 from tilecheck.proof.decide import Decision, Settled, as_decided, decide
 from tilecheck.proof.obligation import Obligation
-from tilecheck.proof.work import Work
+from tilecheck.proof.solver.work import Work
 
 _KEPT = ("proved", "conditional", "trusted")
 _MOST = 500  # decisions: the latest

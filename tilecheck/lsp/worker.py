@@ -102,7 +102,7 @@ def _load() -> Cache:
     import tilecheck.verify.pipeline
     import tilecheck.verify.suppressions  # noqa: F401
     from tilecheck.cache.results import Cache
-    from tilecheck.proof.session import load_solver
+    from tilecheck.proof.solver.session import load_solver
     from tilecheck.verify.stages import preload
 
     preload()

@@ -16,11 +16,11 @@ from tilecheck.model import Witness
 from tilecheck.proof.benign import Flags, ordinary_launches
 from tilecheck.proof.claims import is_memory
 from tilecheck.proof.concrete import Concrete, arguments, launch_symbols
-from tilecheck.proof.fuel import Fuel
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.judges import Judges
 from tilecheck.proof.launch_unread import is_unread
 from tilecheck.proof.launch_values import host_values
+from tilecheck.proof.solver.fuel import Fuel
 from tilecheck.reference import AccessRecord, Launch, Log, ReplayError
 
 _LAUNCHES = 6

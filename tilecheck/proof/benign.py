@@ -50,11 +50,11 @@ from tilecheck.proof.concrete import (
     launch_symbols,
     layouts,
 )
-from tilecheck.proof.fuel import Fuel, OutOfFuel
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
 from tilecheck.proof.replay import at_site, seen
 from tilecheck.proof.scope import Mixture, meet_equalities, with_extents
+from tilecheck.proof.solver.fuel import Fuel, OutOfFuel
 from tilecheck.reference import Launch, Log, NotInterpretable, ReplayError
 
 Flags = Mapping[str, int | list[int]]

@@ -14,16 +14,16 @@ from tilecheck.certificate.linear import linear_query
 from tilecheck.certificate.reader import END, parsed
 from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import ZERO, Expr, all_of, conjuncts
-from tilecheck.proof import lemmas as lemma_instances
 from tilecheck.proof.algebra.linear import Linear, meaning, postorder
 from tilecheck.proof.algebra.polynomial import Monomial, combine, key, monomial, without
 from tilecheck.proof.certificate_text import Lemma, certificate_text
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.goals.predicate import negation
-from tilecheck.proof.interrupts import deferred_interrupts
 from tilecheck.proof.obligation import Holds, Obligation, Ordered
 from tilecheck.proof.premises.premises import Premises
-from tilecheck.proof.session import Session
+from tilecheck.proof.solver import lemmas as lemma_instances
+from tilecheck.proof.solver.interrupts import deferred_interrupts
+from tilecheck.proof.solver.session import Session
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,15 +55,15 @@ from tilecheck.proof.concrete import (
     layouts,
     memory_name,
 )
-from tilecheck.proof.fuel import OutOfFuel
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.goals.predicate import negation
 from tilecheck.proof.minimise import minimise
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation, Ordered
 from tilecheck.proof.replay import Block, Sighting, seen
 from tilecheck.proof.scope import small_launches
-from tilecheck.proof.session import Session
-from tilecheck.proof.solver import Model, satisfiable
+from tilecheck.proof.solver.fuel import OutOfFuel
+from tilecheck.proof.solver.session import Session
+from tilecheck.proof.solver.solver import Model, satisfiable
 from tilecheck.proof.witness import witness
 from tilecheck.reference import Launch, NotInterpretable, ReplayError, StepLimit
 

@@ -19,7 +19,7 @@ from tilecheck.proof.conditions import condition_text
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.obligation import Holds, Obligation
 from tilecheck.proof.rungs.ladder import prove
-from tilecheck.proof.session import Session
+from tilecheck.proof.solver.session import Session
 
 CODE, NAME = "TC501", "output-not-filled"
 

@@ -39,10 +39,10 @@ from tilecheck.proof.rewrite.block_numbering import numbered
 from tilecheck.proof.rewrite.case_split import cases
 from tilecheck.proof.rewrite.case_split import settled as settled_by_guards
 from tilecheck.proof.rungs.ladder import prove
-from tilecheck.proof.session import Session
-from tilecheck.proof.solver import satisfiable
+from tilecheck.proof.solver.session import Session
+from tilecheck.proof.solver.solver import satisfiable
+from tilecheck.proof.solver.work import Work
 from tilecheck.proof.unbounded import is_unbounded
-from tilecheck.proof.work import Work
 
 # A kernel that stays unknown after so many searches is not worth more of them.
 _MOST_FAILED_HUNTS = 2
@@ -69,8 +69,8 @@ class Settled:
 @dataclass(frozen=True, slots=True)
 class Decision:
     """All obligations of a kernel, settled, and the launch conditions that they need. `spent` is what that
-    cost in resource units of the solver, `work` in those of `proof.work`. `asked` are the contracts that were
-    found for what is open."""
+    cost in resource units of the solver, `work` in those of `proof.solver.work`. `asked` are the contracts that
+    were found for what is open."""
 
     settled: tuple[Settled, ...]
     conditions: tuple[Expr, ...]

@@ -18,8 +18,8 @@ from tilecheck.proof.obligation import Disjoint, Holds, Obligation
 from tilecheck.proof.rewrite.block_dispatch import is_dispatched, reached
 from tilecheck.proof.rewrite.case_split import cases, is_apart_first
 from tilecheck.proof.rungs.ladder import prove
-from tilecheck.proof.session import Session
-from tilecheck.proof.solver import Answer, satisfiable
+from tilecheck.proof.solver.session import Session
+from tilecheck.proof.solver.solver import Answer, satisfiable
 
 # What the search for the launch conditions of one kernel may cost, in budgets of one query.
 _DERIVATION = 6

@@ -23,8 +23,8 @@ from tilecheck.ir.host_program import (
 from tilecheck.model import Site
 from tilecheck.proof.host_regions import by_solver
 from tilecheck.proof.interleavings import hazards
-from tilecheck.proof.session import Session
-from tilecheck.proof.solver import satisfiable
+from tilecheck.proof.solver.session import Session
+from tilecheck.proof.solver.solver import satisfiable
 
 NOT_REPLAYED = "a finding that no interleaving of the steps confirms"
 _Shown = frozenset[tuple[str, int, int, str]]

@@ -18,8 +18,8 @@ from tilecheck.analysis.hosts.regions import (
 )
 from tilecheck.ir.expr import Expr, Kind, Symbol, any_of, le, lt, sym, symbols
 from tilecheck.ir.host_program import HostProgram, Region
-from tilecheck.proof.session import Session
-from tilecheck.proof.solver import satisfiable
+from tilecheck.proof.solver.session import Session
+from tilecheck.proof.solver.solver import satisfiable
 
 _WHY = {
     "nonlinear": "whether two regions overlap depends on products or quotients that are beyond the proof",

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from tilecheck.ir.expr import Expr, Symbol, negate
 from tilecheck.proof.goals.predicate import ranges
-from tilecheck.proof.session import Session
-from tilecheck.proof.solver import satisfiable
+from tilecheck.proof.solver.session import Session
+from tilecheck.proof.solver.solver import satisfiable
 
 if TYPE_CHECKING:
     from tilecheck.ir.kernel import Kernel
     from tilecheck.ir.launch import Launch
     from tilecheck.proof.launch_judge import Judge
-    from tilecheck.proof.work import Work
+    from tilecheck.proof.solver.work import Work
 
 
 class Judges:

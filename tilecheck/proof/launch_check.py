@@ -27,7 +27,6 @@ from tilecheck.ir.launch import HostList, HostTensor, HostValue, Launch
 from tilecheck.ir.overlap import Overlap, overlap
 from tilecheck.model import Witness
 from tilecheck.proof.conditions import condition_text
-from tilecheck.proof.fuel import Fuel
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.judges import Judges
 from tilecheck.proof.launch_callers import callers, is_of_given_layout, is_of_own_outputs, relates_inputs
@@ -42,6 +41,7 @@ from tilecheck.proof.obligation import Between, Disjoint, Obligation
 from tilecheck.proof.rewrite.access_families import unproved
 from tilecheck.proof.rewrite.case_split import cases
 from tilecheck.proof.rungs.ladder import prove
+from tilecheck.proof.solver.fuel import Fuel
 
 _SHARED = (Overlap.SAME, Overlap.PARTLY)
 _SHARE = 5  # of a budget, for one obligation at a launch

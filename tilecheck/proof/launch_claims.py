@@ -25,14 +25,14 @@ from tilecheck.model import Reason
 from tilecheck.proof.benign import is_performed
 from tilecheck.proof.concrete import FILLS, Concrete, arguments, layouts, memory_name
 from tilecheck.proof.decide import Decision, Settled
-from tilecheck.proof.fuel import Fuel, OutOfFuel
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.goals.predicate import negation
 from tilecheck.proof.judges import Judges
 from tilecheck.proof.launch_judge import Judge
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 from tilecheck.proof.replay import Block, at_site, seen
-from tilecheck.proof.solver import Model
+from tilecheck.proof.solver.fuel import Fuel, OutOfFuel
+from tilecheck.proof.solver.solver import Model
 from tilecheck.reference import Launch as Run
 from tilecheck.reference import Log, NotInterpretable, ReplayError
 

@@ -26,7 +26,7 @@ from tilecheck.proof.launch_kernel import LaunchedKernel
 from tilecheck.proof.launch_replay import LaunchRun
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
 from tilecheck.proof.replay import Block
-from tilecheck.proof.solver import Model, satisfiable
+from tilecheck.proof.solver.solver import Model, satisfiable
 
 _INPUTS = 4  # of one kind that are replayed
 _DRAWN = 12  # inputs without a solver

@@ -28,8 +28,8 @@ from tilecheck.ir.host import (
     axis_of,
     owner,
 )
-from tilecheck.proof.recall import Assignment, Repair, Value
-from tilecheck.proof.work import Work
+from tilecheck.proof.solver.known_models import Assignment, Repair, Value
+from tilecheck.proof.solver.work import Work
 
 _EVEN = (64, 1, 2, 7, 1000, 70_001)  # sizes of inputs that are all alike
 _MOST_ODD = 6  # values of which one is 1 and the others are not

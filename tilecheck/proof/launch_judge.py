@@ -62,9 +62,9 @@ from tilecheck.proof.launch_inputs import Inputs
 from tilecheck.proof.launch_shapes import some_shapes_have
 from tilecheck.proof.launch_spans import pointers_of, span_facts, usual_layout
 from tilecheck.proof.launch_values import host_values, ranks_of
-from tilecheck.proof.recall import Assignment, Recall
-from tilecheck.proof.session import Session
-from tilecheck.proof.solver import Answer, Model, satisfiable
+from tilecheck.proof.solver.known_models import Assignment, Recall
+from tilecheck.proof.solver.session import Session
+from tilecheck.proof.solver.solver import Answer, Model, satisfiable
 
 _LEAST = (1, 8, 70, 300, 2000, 0)  # how large host inputs are, at least: tried in turn, 0 last
 _SEARCHES = 2  # for inputs of some size that may end undecided before no more are made

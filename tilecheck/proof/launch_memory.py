@@ -22,10 +22,10 @@ from tilecheck.ir.kernel import Kernel
 from tilecheck.ir.launch import HostList, HostTensor, HostValue
 from tilecheck.model import Witness
 from tilecheck.proof.concrete import Concrete, arguments
-from tilecheck.proof.fuel import Fuel
 from tilecheck.proof.launch_judge import Broken, Judge
 from tilecheck.proof.launch_replay import block_shapes
-from tilecheck.proof.solver import Model
+from tilecheck.proof.solver.fuel import Fuel
+from tilecheck.proof.solver.solver import Model
 from tilecheck.reference import AccessRecord, Launch, Log, ReplayError
 
 _STEPS = 50_000

@@ -21,12 +21,12 @@ from tilecheck.ir.kernel import Kernel
 from tilecheck.ir.launch import Launch
 from tilecheck.model import Witness
 from tilecheck.proof.concrete import Concrete, arguments, is_admitted
-from tilecheck.proof.fuel import Fuel, OutOfFuel
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.goals.predicate import ranges
 from tilecheck.proof.launch_inputs import Inputs
 from tilecheck.proof.launch_judge import Judge, is_of_host
-from tilecheck.proof.solver import Model
+from tilecheck.proof.solver.fuel import Fuel, OutOfFuel
+from tilecheck.proof.solver.solver import Model
 from tilecheck.reference import Call, Log, NotInterpretable, ReplayError, StepLimit
 from tilecheck.reference import Launch as Run
 

@@ -15,7 +15,7 @@ from tilecheck.model import Diagnostic, Related, Severity
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.obligation import Between, Disjoint, Obligation
 from tilecheck.proof.rungs.ladder import prove
-from tilecheck.proof.session import Session
+from tilecheck.proof.solver.session import Session
 
 CODE, NAME = "TC502", "update-under-autotune"
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tilecheck.ir.expr import TRUE, render
-from tilecheck.proof import lemmas
 from tilecheck.proof.algebra import mixed_radix
 from tilecheck.proof.algebra.linear import Linear
 from tilecheck.proof.decide import Settled
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.goals.predicate import negation
 from tilecheck.proof.obligation import Obligation, Ordered
+from tilecheck.proof.solver import lemmas
 
 
 def query_text(obligation: Obligation, context: Context) -> str:

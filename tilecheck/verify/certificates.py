@@ -18,7 +18,7 @@ from tilecheck.model import Site
 from tilecheck.proof.certify import Certified, certify
 from tilecheck.proof.decide import Decision, Settled
 from tilecheck.proof.goals.context import Context
-from tilecheck.proof.session import Session
+from tilecheck.proof.solver.session import Session
 
 Place = Callable[[Site], str]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tilecheck.ir.host_program import HostProgram
     from tilecheck.ir.launch_footprint import KernelFootprint
     from tilecheck.proof.host_judge import Judgement, Open
-    from tilecheck.proof.session import Session
+    from tilecheck.proof.solver.session import Session
 
 Result = tuple[tuple[HostReport, ...], tuple[Diagnostic, ...]]
 MOST_ACTIONS = 600  # of a path whose interleavings are explored
@@ -57,7 +57,7 @@ def footprint_of(definition: Definition) -> KernelFootprint | None:
 
 
 def _judged(function: HostFunction, budget: int) -> tuple[HostReport, tuple[Diagnostic, ...]]:
-    from tilecheck.proof.session import Session  # lazy
+    from tilecheck.proof.solver.session import Session  # lazy
 
     if function.unread:
         return HostReport(function.name, function.site, "unread", function.unread), ()

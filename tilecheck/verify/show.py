@@ -52,7 +52,7 @@ def show_host(path: str, name: str, form: str) -> str:
     from tilecheck.analysis.hosts.queries import findings  # lazy
     from tilecheck.analysis.hosts.text import dot, tree  # lazy
     from tilecheck.proof.host_regions import by_solver  # lazy
-    from tilecheck.proof.session import Session  # lazy
+    from tilecheck.proof.solver.session import Session  # lazy
 
     programs, where = _host_programs(path, name)
     with closing(Session()) as session:
@@ -170,7 +170,7 @@ def _obligations(kernel: Kernel, graph: BorrowGraph) -> tuple[Obligation, ...]:
 def _decisions(definition: Definition, kernel: Kernel, obligations: tuple[Obligation, ...]) -> Iterator[str]:
     from tilecheck.proof.goals.context import Context  # lazy
     from tilecheck.proof.rungs.ladder import prove  # lazy
-    from tilecheck.proof.session import Session  # lazy
+    from tilecheck.proof.solver.session import Session  # lazy
 
     context = Context(kernel)
     with closing(Session()) as session:

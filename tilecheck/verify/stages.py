@@ -212,7 +212,7 @@ def _decided(
 ) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
     from tilecheck.ir.kernel import PASSED  # lazy, as below
     from tilecheck.proof.judges import Judges  # lazy
-    from tilecheck.proof.work import Work  # lazy
+    from tilecheck.proof.solver.work import Work  # lazy
 
     if passed := tuple(r for r in kernel.requires if r.origin == PASSED):
         kernel = replace(kernel, requires=tuple(r for r in kernel.requires if r.origin != PASSED))
@@ -233,7 +233,7 @@ def _judged(
     from tilecheck.analysis.borrow import build  # lazy, as below
     from tilecheck.analysis.facts import Facts  # lazy
     from tilecheck.proof.decide import decide  # lazy
-    from tilecheck.proof.work import Work  # lazy
+    from tilecheck.proof.solver.work import Work  # lazy
     from tilecheck.registry import load_rules  # lazy
 
     facts = Facts(kernel, build(kernel, launches))

@@ -15,7 +15,7 @@ from tilecheck.certificate.linear import linear_query
 from tilecheck.certificate.reader import END
 from tilecheck.certificate.schemas import SCHEMAS, statement
 from tilecheck.certificate.terms import CertificateError, Term, Terms
-from tilecheck.proof.session import Session
+from tilecheck.proof.solver.session import Session
 
 BINARY = "+ - * floor-div floor-mod minimum maximum bit-and bit-or bit-xor".split()
 NAMES = ("x", "y", "z")

@@ -23,7 +23,7 @@ from tilecheck.proof.algebra.normal_form import Forms
 from tilecheck.proof.certificate_text import Lemma, certificate_text
 from tilecheck.proof.certify import Helper, _attempts, _is_given_less, certify, prove_again
 from tilecheck.proof.obligation import Holds, Obligation
-from tilecheck.proof.session import Session
+from tilecheck.proof.solver.session import Session
 
 PROVED = [p for p in [*CATALOGUE, *SINGLE] if p.expect == "unsat"]
 

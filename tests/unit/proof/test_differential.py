@@ -13,8 +13,8 @@ from proof_patterns import CATALOGUE
 from tilecheck.ir import expr as ex
 from tilecheck.ir.expr import Expr, Kind, Symbol
 from tilecheck.proof.goals.instances import in_instance
-from tilecheck.proof.session import Session
-from tilecheck.proof.solver import satisfiable
+from tilecheck.proof.solver.session import Session
+from tilecheck.proof.solver.solver import satisfiable
 
 
 def decide(assertions: list[Expr], rng: random.Random, values: range, limit: int, session: Session) -> str:

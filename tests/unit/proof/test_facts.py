@@ -10,7 +10,7 @@ from proof_kernels import BID, COUNT, EXTENT, SIZE, context, obligation
 from tilecheck.ir.expr import TRUE, all_of, le, lt, mul
 from tilecheck.proof.decide import _Fact, _prove_all, _with_facts
 from tilecheck.proof.obligation import Holds
-from tilecheck.proof.session import Session
+from tilecheck.proof.solver.session import Session
 from tilecheck.verify.pipeline import verify_paths
 
 GEMM = Path(__file__).parents[3] / "fixtures" / "cutile" / "models" / "gemm.py"

@@ -13,7 +13,7 @@ from tilecheck.ir.host_program import Footprint, HostProgram, Memory, Region, Wo
 from tilecheck.model import Site, Span
 from tilecheck.proof import host_judge
 from tilecheck.proof.host_judge import NOT_REPLAYED, judge
-from tilecheck.proof.session import Session
+from tilecheck.proof.solver.session import Session
 
 SITE = Site("host.py", Span(0, 1))
 COUNT = Symbol("n", Kind.HOST)

@@ -12,7 +12,7 @@ from tilecheck.ir.expr import Expr, Kind, Symbol, add, const, floordiv, le, lift
 from tilecheck.ir.host_program import HostProgram, Memory, Region
 from tilecheck.model import Site, Span
 from tilecheck.proof.host_regions import by_solver
-from tilecheck.proof.session import Session
+from tilecheck.proof.solver.session import Session
 
 SITE = Site("host.py", Span(0, 1))
 EXTENT, COUNT = Symbol("x.shape[0]", Kind.EXTENT), Symbol("n", Kind.HOST)

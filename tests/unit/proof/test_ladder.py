@@ -31,7 +31,7 @@ from tilecheck.proof.goals.predicate import negation
 from tilecheck.proof.goals.question import Question
 from tilecheck.proof.obligation import Between, Disjoint, Goal, Holds, Ordered
 from tilecheck.proof.rungs.ladder import NAMES, RUNGS, prove
-from tilecheck.proof.session import Session
+from tilecheck.proof.solver.session import Session
 
 POSITIVE = ex.le(1, SIZE)
 TILES = ex.cdiv(EXTENT, SIZE)

@@ -19,9 +19,9 @@ from proof_patterns import CATALOGUE, SINGLE
 
 from tilecheck.ir import expr as ex
 from tilecheck.ir.expr import Expr, Symbol
-from tilecheck.proof import lemmas
 from tilecheck.proof.algebra.linear import Linear
 from tilecheck.proof.algebra.polynomial import Key
+from tilecheck.proof.solver import lemmas
 
 Tree = str | list["Tree"]
 

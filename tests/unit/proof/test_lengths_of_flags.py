@@ -27,8 +27,8 @@ from tilecheck.ir.kernel import extent_symbol
 from tilecheck.proof.conditions_ranges import Ranges
 from tilecheck.proof.conditions_terms import Terms
 from tilecheck.proof.obligation import Between, Disjoint
-from tilecheck.proof.recall import Recall
 from tilecheck.proof.rewrite.case_split import cases
+from tilecheck.proof.solver.known_models import Recall
 
 FLAGS = [bool_sym(Symbol(f"F{k}", Kind.CONSTANT)) for k in range(6)]
 

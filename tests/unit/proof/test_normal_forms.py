@@ -15,8 +15,8 @@ from tilecheck.proof.algebra import mixed_radix
 from tilecheck.proof.algebra.normal_form import Forms
 from tilecheck.proof.premises.linear_combinations import Sums
 from tilecheck.proof.premises.premises import Premises
-from tilecheck.proof.session import Session
-from tilecheck.proof.solver import satisfiable
+from tilecheck.proof.solver.session import Session
+from tilecheck.proof.solver.solver import satisfiable
 
 X, N, H, C = integers("x", "n", "h", "c")
 

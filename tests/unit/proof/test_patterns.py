@@ -10,8 +10,8 @@ from proof_brute import solutions
 from proof_patterns import CATALOGUE, SINGLE
 
 from tilecheck.proof.rungs.ladder import prove
-from tilecheck.proof.session import Session
-from tilecheck.proof.solver import satisfiable
+from tilecheck.proof.solver.session import Session
+from tilecheck.proof.solver.solver import satisfiable
 
 ALL = [*CATALOGUE, *SINGLE]
 SESSION = Session()

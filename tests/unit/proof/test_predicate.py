@@ -26,8 +26,8 @@ from tilecheck.proof.goals.context import Context
 from tilecheck.proof.goals.instances import in_instance, symbol_in_instance
 from tilecheck.proof.goals.predicate import both_perform, inhabited, negation
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Ordered
-from tilecheck.proof.session import Session
-from tilecheck.proof.solver import satisfiable
+from tilecheck.proof.solver.session import Session
+from tilecheck.proof.solver.solver import satisfiable
 
 SITE = Site("kernel.py", Span(0, 1))
 BID = sym(block_symbol(0))

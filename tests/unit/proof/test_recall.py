@@ -12,9 +12,9 @@ from tilecheck.ir.kernel import Contract, block_symbol, extent_symbol, grid_symb
 from tilecheck.model import Site, Span
 from tilecheck.proof.goals.contracts import instances
 from tilecheck.proof.goals.instances import symbol_in_instance
-from tilecheck.proof.recall import Recall
-from tilecheck.proof.session import Session
-from tilecheck.proof.solver import satisfiable
+from tilecheck.proof.solver.known_models import Recall
+from tilecheck.proof.solver.session import Session
+from tilecheck.proof.solver.solver import satisfiable
 
 N = sym(Symbol("n", Kind.SCALAR))
 LOOP = sym(Symbol("i", Kind.LOOP))

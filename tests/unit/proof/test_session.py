@@ -16,8 +16,8 @@ from proof_brute import integers
 from proof_patterns import CATALOGUE
 
 from tilecheck.ir import expr as ex
-from tilecheck.proof.session import Session
-from tilecheck.proof.solver import satisfiable
+from tilecheck.proof.solver.session import Session
+from tilecheck.proof.solver.solver import satisfiable
 
 FOLDER = Path(__file__).parent
 
@@ -40,7 +40,7 @@ from proof_kernels import *
 from tilecheck.ir import expr as ex
 from tilecheck.proof.rungs.ladder import prove
 from tilecheck.proof.obligation import Between, Disjoint, Holds
-from tilecheck.proof.session import Session
+from tilecheck.proof.solver.session import Session
 one = access(tile(BID))
 goals = [Disjoint(one, one, between) for between in (Between.BLOCKS, Between.LANES)]
 goals.append(Holds(ex.lt(ex.mul(LOOP, SIZE), EXTENT), ex.lt(LOOP, ex.cdiv(EXTENT, SIZE))))
@@ -62,8 +62,8 @@ import threading
 sys.path.insert(0, sys.argv[1])
 import conftest
 from proof_patterns import CATALOGUE, SINGLE
-from tilecheck.proof.session import Session
-from tilecheck.proof.solver import satisfiable
+from tilecheck.proof.solver.session import Session
+from tilecheck.proof.solver.solver import satisfiable
 session = Session()
 for pattern in [*CATALOGUE, *SINGLE][::4]:
     answer = satisfiable(pattern.assertions(), session=session, smallest=pattern.expect == "sat")
@@ -123,8 +123,8 @@ import conftest
 from proof_brute import integers
 from tilecheck.cli.interrupts import interrupts_are_not_lost
 from tilecheck.ir import expr as ex
-from tilecheck.proof.session import Session
-from tilecheck.proof.solver import satisfiable
+from tilecheck.proof.solver.session import Session
+from tilecheck.proof.solver.solver import satisfiable
 x, y, z = integers("x", "y", "z")
 goal = [ex.eq(ex.add(*(ex.mul(v, v, v) for v in (x, y, z))), 42), ex.lt(3, x)]
 end = time.monotonic() + 60
@@ -154,7 +154,7 @@ except KeyboardInterrupt:
 def test_an_interrupt_ends_the_solver_in_the_middle_of_a_question() -> None:
     program = """
 import signal, sys, threading, time
-from tilecheck.proof.interrupts import deferred_interrupts, given_up_by_interrupts, is_interrupted
+from tilecheck.proof.solver.interrupts import deferred_interrupts, given_up_by_interrupts, is_interrupted
 given_up = threading.Event()
 threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
 start = time.monotonic()

@@ -26,7 +26,7 @@ from tilecheck.overlay import overlaid
 from tilecheck.proof.decide import Decision, decide
 from tilecheck.proof.judges import Judges
 from tilecheck.proof.obligation import Obligation
-from tilecheck.proof.work import Work
+from tilecheck.proof.solver.work import Work
 from tilecheck.registry import load_rules
 from tilecheck.text import decode
 from tilecheck.verify.launch_sites import launches_of

@@ -263,7 +263,7 @@ def test_contract_bounds_are_launch_values():
 
 def test_counterexample_respects_a_contract(read):
     from tilecheck.proof.counterexample import find
-    from tilecheck.proof.session import Session
+    from tilecheck.proof.solver.session import Session
 
     text = (
         "def k(table, out):\n"

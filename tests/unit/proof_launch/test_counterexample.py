@@ -11,7 +11,7 @@ from tilecheck.ir.kernel import Effect, extent_symbol, grid_symbol
 from tilecheck.proof.counterexample import Limits, find, is_claimable
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.obligation import Between, Ordered
-from tilecheck.proof.session import Session
+from tilecheck.proof.solver.session import Session
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from tilecheck.ir.expr import (
 )
 from tilecheck.ir.host import DEFINED, TEST, host_extent, host_numel, host_rank, host_stride
 from tilecheck.proof.launch_inputs import Inputs
-from tilecheck.proof.work import Work
+from tilecheck.proof.solver.work import Work
 
 ROWS, COLUMNS = (sym(host_extent("x", k)) for k in range(2))
 STEP = sym(host_stride("x", 0))

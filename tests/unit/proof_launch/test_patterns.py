@@ -8,8 +8,8 @@ from tilecheck.proof.conditions import condition_kind, condition_text, derive
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.obligation import Ordered
 from tilecheck.proof.rungs.ladder import prove
-from tilecheck.proof.session import Session
-from tilecheck.proof.solver import satisfiable
+from tilecheck.proof.solver.session import Session
+from tilecheck.proof.solver.solver import satisfiable
 
 CASES = {
     "rows of logsumexp without a mask": (

@@ -11,7 +11,7 @@ from tilecheck.ir import expr as E
 from tilecheck.ir.expr import Expr, Kind, Symbol
 
 if TYPE_CHECKING:
-    from tilecheck.proof.solver import Answer
+    from tilecheck.proof.solver.solver import Answer
 
 TileMap: TypeAlias = Callable[..., "int | Coordinate | tuple[int | Coordinate, ...]"]
 
@@ -117,7 +117,7 @@ def _inside(block: Sequence[Symbol], grid: Sequence[int]) -> list[Expr]:
 
 
 def _decide(assertions: list[Expr]) -> Answer:
-    from tilecheck.proof.solver import satisfiable  # lazy: loads the solver
+    from tilecheck.proof.solver.solver import satisfiable  # lazy: loads the solver
 
     answer = satisfiable(assertions)
     if answer.status == "unknown":

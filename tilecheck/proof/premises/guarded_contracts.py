@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from tilecheck.ir.expr import Expr, all_of, conjuncts, le, lt, negate, symbols, walk
 from tilecheck.proof.premises.premises import Premises
 from tilecheck.proof.rungs.entail import follows
-from tilecheck.proof.work import ATOM
+from tilecheck.proof.solver.work import ATOM
 
 _ROUNDS = 6  # a table that tells where to look in a table, and so on
 _DEPTH = 3  # premises in one sum

@@ -29,7 +29,7 @@ from tilecheck.proof.premises.clamps import below_ends
 from tilecheck.proof.premises.nested_quotients import Quotient, below_quotients, is_count
 from tilecheck.proof.premises.premises import Premises
 from tilecheck.proof.premises.tile_counts import below_counts
-from tilecheck.proof.work import NODE, TERM
+from tilecheck.proof.solver.work import NODE, TERM
 
 _DEPTH = 5  # premises in one sum
 _MOVING = 2  # and so many more that bound what moves

@@ -36,7 +36,7 @@ from tilecheck.proof.algebra.polynomial import (
 )
 from tilecheck.proof.premises.disjunctions import resolved
 from tilecheck.proof.premises.divisibility import as_multiples
-from tilecheck.proof.work import Work
+from tilecheck.proof.solver.work import Work
 
 _ROUNDS = 4  # of bound propagation: bounds may creep for ever (x < y < x), and any prefix is sound
 _LONGEST = 6  # products of more factors are not looked at in all their parts

@@ -9,7 +9,7 @@ from tilecheck.ir.expr import Expr
 from tilecheck.proof.premises.guarded_contracts import about_ends, learn_ends, learn_guarded
 from tilecheck.proof.premises.premises import Premises
 from tilecheck.proof.rewrite.covers import Covers
-from tilecheck.proof.work import ATOM, FORM, Work
+from tilecheck.proof.solver.work import ATOM, FORM, Work
 
 _KNOWN = 200  # sets of premises that are remembered
 

@@ -12,7 +12,7 @@ from tilecheck.proof.goals.question import Question
 from tilecheck.proof.obligation import Obligation, Ordered
 from tilecheck.proof.rewrite.equal_names import by_one_name
 from tilecheck.proof.rungs import covers, digits, entail, fold, provenance, smt, tables
-from tilecheck.proof.session import Session
+from tilecheck.proof.solver.session import Session
 
 Rung = Callable[[Question], bool]
 

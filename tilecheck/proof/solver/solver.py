@@ -38,13 +38,13 @@ from tilecheck.ir.expr import (
     sym,
     symbols,
 )
-from tilecheck.proof import lemmas
 from tilecheck.proof.algebra import mixed_radix
 from tilecheck.proof.algebra.linear import Linear, numeral, postorder
-from tilecheck.proof.interrupts import deferred_interrupts
-from tilecheck.proof.recall import Assignment
 from tilecheck.proof.rungs.entail import DEPTH, entailed, follows
-from tilecheck.proof.session import DEFAULT_BUDGET, Query, Session, Status
+from tilecheck.proof.solver import lemmas
+from tilecheck.proof.solver.interrupts import deferred_interrupts
+from tilecheck.proof.solver.known_models import Assignment
+from tilecheck.proof.solver.session import DEFAULT_BUDGET, Query, Session, Status
 
 LADDER = (3, 8, 40, 300, 5000)  # how large the values of a model may be, tried in turn
 

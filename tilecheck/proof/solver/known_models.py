@@ -14,7 +14,7 @@ from operator import is_
 
 from tilecheck.ir.expr import Expr, Kind, Symbol, add, evaluate, le, mul, sym, symbols, walk
 from tilecheck.ir.kernel import Contract
-from tilecheck.proof.work import EVALUATION, Work
+from tilecheck.proof.solver.work import EVALUATION, Work
 
 _KEPT = 48  # models of one kernel; each is tried on every question
 _STARTS = 6  # models that are changed for one question

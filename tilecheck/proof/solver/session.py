@@ -13,16 +13,16 @@ from typing import Any, Literal
 
 from tilecheck.cancellation import checkpoint, interruptible
 from tilecheck.garbage import keep_freed
-from tilecheck.proof.fuel import Fuel
-from tilecheck.proof.interrupts import (
+from tilecheck.proof.premises.shared import KnownPremises
+from tilecheck.proof.solver.fuel import Fuel
+from tilecheck.proof.solver.interrupts import (
     deferred_interrupts,
     given_up_by_interrupts,
     is_interrupted,
     stop_watching,
 )
-from tilecheck.proof.premises.shared import KnownPremises
-from tilecheck.proof.recall import Recall
-from tilecheck.proof.work import CHARACTER, QUERY, Work
+from tilecheck.proof.solver.known_models import Recall
+from tilecheck.proof.solver.work import CHARACTER, QUERY, Work
 
 _DEFINED = re.compile(r"\(define-fun (\w+) \(\) \w+\s+(\(- )?(\w+)")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tilecheck.cancellation import checkpoint
-from tilecheck.proof.work import STATEMENT, Work
+from tilecheck.proof.solver.work import STATEMENT, Work
 
 if TYPE_CHECKING:
     from tilecheck.reference import Launch, Log

@@ -1,0 +1,1 @@
+"""The solver: sessions, lemmas, known models, and limits on its work."""
