@@ -403,7 +403,7 @@ BUGS = (
     ),
     Bug(
         "conditions that are not implied are dropped",
-        "proof.conditions:_Search._implied",
+        "proof.conditions.abduction:_Search._implied",
         '.status == "unsat"',
         '.status != "none"',
         "whole",

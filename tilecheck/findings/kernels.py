@@ -9,7 +9,7 @@ from tilecheck.findings.advice import repair, sources, updates
 from tilecheck.ir.expr import Expr, Kind, Symbol, evaluate, symbols, walk
 from tilecheck.ir.kernel import Access, Effect, Kernel
 from tilecheck.model import Diagnostic, Reason, Related, Severity, Site, Witness
-from tilecheck.proof.conditions import condition_text
+from tilecheck.proof.conditions.abduction import condition_text
 from tilecheck.proof.decide import Decision, Settled
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 from tilecheck.registry import rule_files

@@ -37,7 +37,7 @@ from tilecheck.model import (
     TrustedBlock,
     Verdict,
 )
-from tilecheck.proof.conditions import condition_text
+from tilecheck.proof.conditions.abduction import condition_text
 from tilecheck.proof.decide import Decision
 
 if TYPE_CHECKING:

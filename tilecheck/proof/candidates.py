@@ -34,11 +34,13 @@ from tilecheck.ir.expr import (
     walk,
 )
 from tilecheck.ir.kernel import Access, Kernel
-from tilecheck.proof import candidates_flat, candidates_layout, candidates_rows
 from tilecheck.proof.algebra.polynomial import combine, constant, times
-from tilecheck.proof.candidate_counts import Counts, inequalities, is_flag
-from tilecheck.proof.candidates_races import RaceCandidates
-from tilecheck.proof.candidates_tables import with_chunks
+from tilecheck.proof.conditions.generators import flat as candidates_flat
+from tilecheck.proof.conditions.generators import layout
+from tilecheck.proof.conditions.generators import rows as candidates_rows
+from tilecheck.proof.conditions.generators.counts import Counts, inequalities, is_flag
+from tilecheck.proof.conditions.generators.races import RaceCandidates
+from tilecheck.proof.conditions.generators.tables import with_chunks
 from tilecheck.proof.conditions_ranges import Ranges, largest
 from tilecheck.proof.conditions_terms import Terms, enlarging
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
@@ -299,7 +301,7 @@ class _BoundCandidates:
         if self.counts.kernel.language == "triton":
             yield from flat
             if access is not None and access.flat:
-                yield from candidates_layout.lengths(access, self.counts.kernel, terms)
+                yield from layout.lengths(access, self.counts.kernel, terms)
                 yield from candidates_rows.rows_of_tables(terms, access, self.counts.kernel)
         cone = (goal, given)
         clamped = any(node.op == "min" and not terms.uniform(node) for node in walk(*cone))

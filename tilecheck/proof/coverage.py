@@ -15,7 +15,7 @@ from tilecheck.analysis.coverage import Writer, writers
 from tilecheck.ir.expr import TRUE, Expr, all_of, le
 from tilecheck.ir.kernel import Access, Effect, Filled, Kernel
 from tilecheck.model import Diagnostic, Related, Severity
-from tilecheck.proof.conditions import condition_text
+from tilecheck.proof.conditions.abduction import condition_text
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.obligation import Holds, Obligation
 from tilecheck.proof.rungs.ladder import prove

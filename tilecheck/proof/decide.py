@@ -232,7 +232,7 @@ def _with_lone_groups(
     to be asked: after all other conditions, and of no race that a counterexample shows.
     """
     from tilecheck.proof.candidates import tile_symbols  # lazy: only what is open comes here
-    from tilecheck.proof.candidates_last import lone_groups  # lazy
+    from tilecheck.proof.conditions.generators.last_block import lone_groups  # lazy
     from tilecheck.proof.conditions_terms import Terms  # lazy
 
     kernel = context.kernel

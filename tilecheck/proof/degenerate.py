@@ -33,7 +33,7 @@ from tilecheck.ir.expr import (
     walk,
 )
 from tilecheck.ir.kernel import Kernel
-from tilecheck.proof.candidate_counts import is_flag
+from tilecheck.proof.conditions.generators.counts import is_flag
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.goals.instances import in_instance
 from tilecheck.proof.goals.predicate import both_perform, ranges, several_blocks

@@ -49,7 +49,9 @@ def derived(
     are taken flag by flag, those under no flag first and races last, and their conditions are weakened by the
     flag. What is one of several by a flag is taken case by case. With `lone`, see `decide._with_lone_groups`.
     """
-    from tilecheck.proof.conditions import derive  # lazy: most kernels of a proved library never need it
+    from tilecheck.proof.conditions.abduction import (  # lazy: most kernels of a proved library never need it
+        derive,
+    )
     from tilecheck.proof.rewrite.conditionals import Branches  # lazy, as below
     from tilecheck.proof.rewrite.whole_goals import Wholes  # lazy, as above
 

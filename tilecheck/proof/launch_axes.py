@@ -16,7 +16,7 @@ from tilecheck.ir.expr import ONE, Expr, Kind, any_of, le, lt, sym, symbols, wal
 from tilecheck.ir.kernel import Access, Effect, Kernel, Requirement, grid_symbol
 from tilecheck.ir.launch import Launch
 from tilecheck.proof.candidates import tile_symbols
-from tilecheck.proof.conditions import condition_text
+from tilecheck.proof.conditions.abduction import condition_text
 from tilecheck.proof.decide import Decision
 from tilecheck.proof.judges import Judges
 

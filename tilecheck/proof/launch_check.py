@@ -26,7 +26,7 @@ from tilecheck.ir.kernel import Contract, Kernel
 from tilecheck.ir.launch import HostList, HostTensor, HostValue, Launch
 from tilecheck.ir.overlap import Overlap, overlap
 from tilecheck.model import Witness
-from tilecheck.proof.conditions import condition_text
+from tilecheck.proof.conditions.abduction import condition_text
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.judges import Judges
 from tilecheck.proof.launch_callers import callers, is_of_given_layout, is_of_own_outputs, relates_inputs

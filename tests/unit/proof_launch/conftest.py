@@ -49,7 +49,7 @@ from tilecheck.ir.kernel import (
     extent_symbol,
 )
 from tilecheck.model import Site, Span
-from tilecheck.proof.conditions import Derivation, condition_text, derive
+from tilecheck.proof.conditions.abduction import Derivation, condition_text, derive
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 from tilecheck.proof.rungs.ladder import prove

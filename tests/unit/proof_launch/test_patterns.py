@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tilecheck.proof.conditions import condition_kind, condition_text, derive
+from tilecheck.proof.conditions.abduction import condition_kind, condition_text, derive
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.obligation import Ordered
 from tilecheck.proof.rungs.ladder import prove

@@ -58,7 +58,7 @@ from tilecheck.ir.expr import (
     walk,
 )
 from tilecheck.ir.kernel import Effect, Kernel
-from tilecheck.proof.candidate_counts import is_flag
+from tilecheck.proof.conditions.generators.counts import is_flag
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
 
 

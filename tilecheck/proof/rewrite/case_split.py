@@ -29,7 +29,7 @@ from tilecheck.ir.expr import (
     walk,
 )
 from tilecheck.ir.kernel import Access
-from tilecheck.proof.candidate_counts import is_flag
+from tilecheck.proof.conditions.generators.counts import is_flag
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
 from tilecheck.proof.rewrite import block_dispatch
 

@@ -18,7 +18,7 @@ from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import ONE, ZERO, Expr, Kind, Symbol, all_of, conjuncts, le, sym, symbols
 from tilecheck.ir.kernel import Access, Effect, Kernel, Space
 from tilecheck.proof.algebra.polynomial import UNIT, Monomial, Polynomial, combine, divides, times, without
-from tilecheck.proof.candidate_counts import is_flag
+from tilecheck.proof.conditions.generators.counts import is_flag
 from tilecheck.proof.conditions_terms import Terms
 
 _OWN = (Kind.LANE, Kind.LOOP)

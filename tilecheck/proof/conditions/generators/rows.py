@@ -15,7 +15,7 @@ from tilecheck.analysis.limits import promised_ranges, ranges_of
 from tilecheck.ir.expr import ZERO, Expr, add, le, walk
 from tilecheck.ir.kernel import Access, Kernel
 from tilecheck.proof.algebra.polynomial import Polynomial, combine, divides, without
-from tilecheck.proof.candidates_flat import highest
+from tilecheck.proof.conditions.generators.flat import highest
 from tilecheck.proof.conditions_ranges import Ranges
 from tilecheck.proof.conditions_terms import Terms
 

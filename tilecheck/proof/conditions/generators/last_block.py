@@ -17,8 +17,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import Expr, Kind, Symbol, all_of, children, conjuncts, le, mod, sub, sym, symbols, walk
 from tilecheck.ir.kernel import Access, Kernel, block_symbol, grid_symbol
-from tilecheck.proof.candidate_counts import is_flag
-from tilecheck.proof.candidates_layout import is_layout
+from tilecheck.proof.conditions.generators.counts import is_flag
+from tilecheck.proof.conditions.generators.layout import is_layout
 from tilecheck.proof.conditions_ranges import Ranges, largest
 from tilecheck.proof.conditions_terms import Terms
 

@@ -33,7 +33,7 @@ from tilecheck.proof.algebra.polynomial import (
     times,
     without,
 )
-from tilecheck.proof.candidates_flat import factor_of, factored
+from tilecheck.proof.conditions.generators.flat import factor_of, factored
 from tilecheck.proof.conditions_ranges import Ranges
 from tilecheck.proof.conditions_terms import Terms
 

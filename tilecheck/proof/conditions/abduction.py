@@ -28,8 +28,8 @@ from tilecheck.ir.expr import (
     walk,
 )
 from tilecheck.proof.candidates import candidates, is_length, is_product, tile_symbols
-from tilecheck.proof.candidates_last import last_blocks, lone_blocks, lone_groups
-from tilecheck.proof.candidates_layout import in_place, layouts
+from tilecheck.proof.conditions.generators.last_block import last_blocks, lone_blocks, lone_groups
+from tilecheck.proof.conditions.generators.layout import in_place, layouts
 from tilecheck.proof.conditions_terms import Terms
 from tilecheck.proof.degenerate import Decision, Valuation, is_degenerate
 from tilecheck.proof.goals.context import Context

@@ -18,10 +18,10 @@ from tilecheck.proof.algebra.polynomial import (
     times,
     without,
 )
-from tilecheck.proof.candidate_counts import Counts, inequalities, is_flag
-from tilecheck.proof.candidates_flags import flag_conditions
-from tilecheck.proof.candidates_flat import highest
-from tilecheck.proof.candidates_last import windows_begin_at
+from tilecheck.proof.conditions.generators.counts import Counts, inequalities, is_flag
+from tilecheck.proof.conditions.generators.flags import flag_conditions
+from tilecheck.proof.conditions.generators.flat import highest
+from tilecheck.proof.conditions.generators.last_block import windows_begin_at
 from tilecheck.proof.conditions_ranges import Ranges, largest
 from tilecheck.proof.premises.divisibility import whole_parts, whole_pieces, whole_rounds
 from tilecheck.proof.rewrite.block_dispatch import in_order, second_ids

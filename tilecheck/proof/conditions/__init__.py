@@ -1,0 +1,1 @@
+"""Launch conditions under which open obligations hold, and the contracts that they need."""

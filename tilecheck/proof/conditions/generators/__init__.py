@@ -1,0 +1,1 @@
+"""Candidates for launch conditions, one kind a file."""
