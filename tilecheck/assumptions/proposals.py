@@ -39,7 +39,7 @@ def with_proposals(
     """The decision with advice for what waits for contracts; its verdicts are as they were.
 
     `options.propose` says whether the contracts are verified."""
-    from tilecheck.proof.needed import needed  # lazy: most kernels need none
+    from tilecheck.proof.conditions.contract_needs import needed  # lazy: most kernels need none
 
     waiting = _open(decision)
     if decision.vacuous or all(s.reason != Reason.NEEDS_CONTRACT.value for s in waiting):
@@ -65,7 +65,7 @@ def _verified(
     options: Options,
 ) -> Decision:
     """The decision with advice that names the contracts that decide its open obligations, if some do."""
-    from tilecheck.proof.needed import needed  # lazy, as above
+    from tilecheck.proof.conditions.contract_needs import needed  # lazy, as above
 
     texts, more = decision.asked, texts
     tried: Decision | None = None
@@ -123,7 +123,7 @@ def _advised(decision: Decision, tried: Decision, texts: Sequence[str]) -> Decis
 
 def _with_advice(settled: Settled, texts: Sequence[str], one: str, several: str) -> Settled:
     """An open obligation with advice that names those of the contracts that speak of its arrays."""
-    from tilecheck.proof.needed import tables_of  # lazy, as above
+    from tilecheck.proof.conditions.contract_needs import tables_of  # lazy, as above
 
     arrays = tables_of(settled.obligation)
     own = [text for text in texts if arrays & set(_WORD.findall(text.partition(",")[0]))]

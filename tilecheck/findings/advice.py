@@ -13,8 +13,8 @@ from tilecheck.frontend.text.source import read_bytes
 from tilecheck.ir.expr import Expr, Kind, render, symbols, walk
 from tilecheck.ir.kernel import Access, Effect, Kernel, Ownership
 from tilecheck.model import Diagnostic, Related, Site
+from tilecheck.proof.conditions.contract_needs import tables_of
 from tilecheck.proof.decide import Settled
-from tilecheck.proof.needed import tables_of
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 from tilecheck.text import decode
 

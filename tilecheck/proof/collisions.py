@@ -16,8 +16,8 @@ from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import Expr, Kind
 from tilecheck.ir.kernel import Kernel
 from tilecheck.proof.concrete import Concrete, arguments, is_admitted, launch_symbols, layouts
+from tilecheck.proof.conditions.contract_needs import tables_of
 from tilecheck.proof.goals.context import Context
-from tilecheck.proof.needed import tables_of
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
 from tilecheck.proof.replay import Sighting, seen
 from tilecheck.proof.solver.fuel import Fuel, OutOfFuel

@@ -29,7 +29,8 @@ from tilecheck.ir.expr import (
 from tilecheck.ir.kernel import CheckKind, Kernel
 from tilecheck.model import Reason, Witness
 from tilecheck.proof.claims import depends_on_memory
-from tilecheck.proof.deriving import derived, possible
+from tilecheck.proof.conditions.memory_dependence import is_unbounded
+from tilecheck.proof.conditions.open_goals import derived, possible
 from tilecheck.proof.goals.context import Context, Outcome
 from tilecheck.proof.goals.contracts import some_memory
 from tilecheck.proof.goals.predicate import inhabited
@@ -42,7 +43,6 @@ from tilecheck.proof.rungs.ladder import prove
 from tilecheck.proof.solver.session import Session
 from tilecheck.proof.solver.solver import satisfiable
 from tilecheck.proof.solver.work import Work
-from tilecheck.proof.unbounded import is_unbounded
 
 # A kernel that stays unknown after so many searches is not worth more of them.
 _MOST_FAILED_HUNTS = 2
@@ -231,9 +231,9 @@ def _with_lone_groups(
     That says that a kernel is not for the groups that it seems to be written for, and so it is the last thing
     to be asked: after all other conditions, and of no race that a counterexample shows.
     """
-    from tilecheck.proof.candidates import tile_symbols  # lazy: only what is open comes here
+    from tilecheck.proof.conditions.candidates import tile_symbols  # lazy: only what is open comes here
     from tilecheck.proof.conditions.generators.last_block import lone_groups  # lazy
-    from tilecheck.proof.conditions_terms import Terms  # lazy
+    from tilecheck.proof.conditions.terms import Terms  # lazy
 
     kernel = context.kernel
     terms = Terms(tile_symbols(kernel))

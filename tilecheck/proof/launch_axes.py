@@ -15,8 +15,8 @@ from dataclasses import replace
 from tilecheck.ir.expr import ONE, Expr, Kind, any_of, le, lt, sym, symbols, walk
 from tilecheck.ir.kernel import Access, Effect, Kernel, Requirement, grid_symbol
 from tilecheck.ir.launch import Launch
-from tilecheck.proof.candidates import tile_symbols
 from tilecheck.proof.conditions.abduction import condition_text
+from tilecheck.proof.conditions.candidates import tile_symbols
 from tilecheck.proof.decide import Decision
 from tilecheck.proof.judges import Judges
 

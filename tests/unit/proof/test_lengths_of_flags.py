@@ -24,8 +24,8 @@ from tilecheck.ir.expr import (
     sym,
 )
 from tilecheck.ir.kernel import extent_symbol
-from tilecheck.proof.conditions_ranges import Ranges
-from tilecheck.proof.conditions_terms import Terms
+from tilecheck.proof.conditions.ranges import Ranges
+from tilecheck.proof.conditions.terms import Terms
 from tilecheck.proof.obligation import Between, Disjoint
 from tilecheck.proof.rewrite.case_split import cases
 from tilecheck.proof.solver.known_models import Recall

@@ -6,7 +6,7 @@ import random
 from itertools import combinations
 
 from tilecheck.ir.expr import Expr, Kind, Symbol, le, sym
-from tilecheck.proof.reduction import sufficient
+from tilecheck.proof.conditions.minimisation import sufficient
 
 
 def conditions(count: int) -> tuple[Expr, ...]:

@@ -12,9 +12,9 @@ from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import parse
 from tilecheck.options import Options
+from tilecheck.proof.conditions.memory_dependence import is_unbounded
 from tilecheck.proof.decide import as_decided
 from tilecheck.proof.goals.context import Context
-from tilecheck.proof.unbounded import is_unbounded
 from tilecheck.registry import load_rules
 from tilecheck.text import decode
 from tilecheck.verify.stages import state_obligations

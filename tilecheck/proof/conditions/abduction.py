@@ -27,17 +27,17 @@ from tilecheck.ir.expr import (
     symbols,
     walk,
 )
-from tilecheck.proof.candidates import candidates, is_length, is_product, tile_symbols
+from tilecheck.proof.conditions.candidates import candidates, is_length, is_product, tile_symbols
+from tilecheck.proof.conditions.degenerate import Decision, Valuation, is_degenerate
 from tilecheck.proof.conditions.generators.last_block import last_blocks, lone_blocks, lone_groups
 from tilecheck.proof.conditions.generators.layout import in_place, layouts
-from tilecheck.proof.conditions_terms import Terms
-from tilecheck.proof.degenerate import Decision, Valuation, is_degenerate
+from tilecheck.proof.conditions.minimisation import sufficient
+from tilecheck.proof.conditions.terms import Terms
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.goals.predicate import inhabited, negation
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 from tilecheck.proof.premises.divisibility import is_multiple
 from tilecheck.proof.premises.nested_quotients import whole_segments
-from tilecheck.proof.reduction import sufficient
 from tilecheck.proof.rewrite.conditionals import Settle, widths
 from tilecheck.proof.rewrite.whole_goals import Wholes
 

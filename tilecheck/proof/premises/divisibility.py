@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from tilecheck.ir.expr import ONE, ZERO, Expr, Kind, conjuncts, eq, floordiv, le, mod, mul, sub, symbols, walk
 from tilecheck.ir.kernel import Access
-from tilecheck.proof.conditions_terms import Terms
+from tilecheck.proof.conditions.terms import Terms
 
 
 def as_multiples(facts: Mapping[Expr, None]) -> Iterator[tuple[Expr, Expr, Expr]]:

@@ -29,7 +29,7 @@ from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import Expr, Kind, Symbol, add, all_of, const, mul, substitute, sym
 from tilecheck.ir.kernel import Access, Kernel
 from tilecheck.proof.algebra.polynomial import Polynomial, key
-from tilecheck.proof.conditions_terms import Terms
+from tilecheck.proof.conditions.terms import Terms
 from tilecheck.proof.goals.predicate import are_paired
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 from tilecheck.proof.rewrite.covers import FEW, is_plain

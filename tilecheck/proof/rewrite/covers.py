@@ -19,7 +19,7 @@ from tilecheck.ir.expr import ONE, ZERO, Expr, Kind, Symbol, all_of, conjuncts, 
 from tilecheck.ir.kernel import Access, Effect, Kernel, Space
 from tilecheck.proof.algebra.polynomial import UNIT, Monomial, Polynomial, combine, divides, times, without
 from tilecheck.proof.conditions.generators.counts import is_flag
-from tilecheck.proof.conditions_terms import Terms
+from tilecheck.proof.conditions.terms import Terms
 
 _OWN = (Kind.LANE, Kind.LOOP)
 FEW = 3  # stores to one array: fewer make few pairs

@@ -27,7 +27,7 @@ from tilecheck.ir.expr import (
     walk,
 )
 from tilecheck.ir.kernel import Axis, Kernel, grid_symbol
-from tilecheck.proof.conditions_terms import Terms
+from tilecheck.proof.conditions.terms import Terms
 
 _FACTORS = 5  # counts of tiles that products are made of
 _NO_COUNT = 3

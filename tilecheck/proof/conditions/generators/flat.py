@@ -31,8 +31,8 @@ from tilecheck.ir.expr import (
 from tilecheck.ir.kernel import Access
 from tilecheck.proof.algebra.polynomial import Key, Monomial, Polynomial, combine, key, times, without
 from tilecheck.proof.conditions.generators.counts import is_flag
-from tilecheck.proof.conditions_ranges import Ranges
-from tilecheck.proof.conditions_terms import Terms
+from tilecheck.proof.conditions.ranges import Ranges
+from tilecheck.proof.conditions.terms import Terms
 
 _ALTERNATIVES = 3
 

@@ -19,8 +19,8 @@ from tilecheck.ir.expr import Expr, Kind, Symbol, all_of, children, conjuncts, l
 from tilecheck.ir.kernel import Access, Kernel, block_symbol, grid_symbol
 from tilecheck.proof.conditions.generators.counts import is_flag
 from tilecheck.proof.conditions.generators.layout import is_layout
-from tilecheck.proof.conditions_ranges import Ranges, largest
-from tilecheck.proof.conditions_terms import Terms
+from tilecheck.proof.conditions.ranges import Ranges, largest
+from tilecheck.proof.conditions.terms import Terms
 
 
 def last_blocks(accesses: Iterable[Access], terms: Terms) -> tuple[Expr, ...]:

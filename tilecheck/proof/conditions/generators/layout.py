@@ -34,8 +34,8 @@ from tilecheck.proof.algebra.polynomial import (
     without,
 )
 from tilecheck.proof.conditions.generators.flat import factor_of, factored
-from tilecheck.proof.conditions_ranges import Ranges
-from tilecheck.proof.conditions_terms import Terms
+from tilecheck.proof.conditions.ranges import Ranges
+from tilecheck.proof.conditions.terms import Terms
 
 _STRIDES = (Kind.SCALAR, Kind.STRIDE, Kind.CONSTANT)
 _NUMBERS = (Kind.SCALAR, Kind.CONSTANT)

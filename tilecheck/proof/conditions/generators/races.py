@@ -22,7 +22,7 @@ from tilecheck.proof.conditions.generators.counts import Counts, inequalities, i
 from tilecheck.proof.conditions.generators.flags import flag_conditions
 from tilecheck.proof.conditions.generators.flat import highest
 from tilecheck.proof.conditions.generators.last_block import windows_begin_at
-from tilecheck.proof.conditions_ranges import Ranges, largest
+from tilecheck.proof.conditions.ranges import Ranges, largest
 from tilecheck.proof.premises.divisibility import whole_parts, whole_pieces, whole_rounds
 from tilecheck.proof.rewrite.block_dispatch import in_order, second_ids
 

@@ -16,8 +16,8 @@ from tilecheck.ir.expr import ZERO, Expr, add, le, walk
 from tilecheck.ir.kernel import Access, Kernel
 from tilecheck.proof.algebra.polynomial import Polynomial, combine, divides, without
 from tilecheck.proof.conditions.generators.flat import highest
-from tilecheck.proof.conditions_ranges import Ranges
-from tilecheck.proof.conditions_terms import Terms
+from tilecheck.proof.conditions.ranges import Ranges
+from tilecheck.proof.conditions.terms import Terms
 
 
 def rows_of_tables(terms: Terms, access: Access, kernel: Kernel) -> Iterator[Expr]:

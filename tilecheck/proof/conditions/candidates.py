@@ -41,8 +41,8 @@ from tilecheck.proof.conditions.generators import rows as candidates_rows
 from tilecheck.proof.conditions.generators.counts import Counts, inequalities, is_flag
 from tilecheck.proof.conditions.generators.races import RaceCandidates
 from tilecheck.proof.conditions.generators.tables import with_chunks
-from tilecheck.proof.conditions_ranges import Ranges, largest
-from tilecheck.proof.conditions_terms import Terms, enlarging
+from tilecheck.proof.conditions.ranges import Ranges, largest
+from tilecheck.proof.conditions.terms import Terms, enlarging
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 from tilecheck.proof.premises.divisibility import whole_parts, whole_steps
 from tilecheck.proof.rewrite.block_dispatch import second_ids

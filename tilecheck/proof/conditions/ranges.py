@@ -12,7 +12,7 @@ from math import gcd
 from tilecheck.analysis.limits import likely_ranges_of
 from tilecheck.ir.expr import ZERO, Expr, Kind, add, conjuncts, floordiv, le, lt, maximum, mul, neg, render, sub
 from tilecheck.proof.algebra.polynomial import UNIT, Key, Monomial, Polynomial, combine, constant, key, scaled
-from tilecheck.proof.conditions_terms import Terms
+from tilecheck.proof.conditions.terms import Terms
 from tilecheck.proof.premises.clamps import ends_of
 
 _ALTERNATIVES = 3

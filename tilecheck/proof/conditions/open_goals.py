@@ -175,7 +175,7 @@ def possible(found: Derived, context: Context, session: Session) -> Derived:
     conditions = found[0]
     if not conditions:
         return found
-    from tilecheck.proof.degenerate import ordinary  # lazy: loaded where conditions are sought
+    from tilecheck.proof.conditions.degenerate import ordinary  # lazy: loaded where conditions are sought
 
     asked = [ordinary(conditions, context.kernel)]
     if context.kernel.requires:
