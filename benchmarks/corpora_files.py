@@ -36,7 +36,7 @@ OVER = "over the limit"
 _USED = (  # lazily, by some kernels
     "z3",
     "tilecheck.proof.alias",
-    "tilecheck.proof.counterexample",
+    "tilecheck.proof.refute.counterexample",
     "tilecheck.proof.launch_claims",
     "tilecheck.assumptions.proposals",
 )

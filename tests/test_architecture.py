@@ -227,26 +227,26 @@ EDGES: dict[str, set[str] | None] = {
 REPLAY = {
     "tilecheck.host.reference",
     "tilecheck.proof.alias",
-    "tilecheck.proof.benign",
-    "tilecheck.proof.collisions",
-    "tilecheck.proof.counterexample",
+    "tilecheck.proof.refute.confirmation",
+    "tilecheck.proof.refute.collisions",
+    "tilecheck.proof.refute.counterexample",
     "tilecheck.proof.solver.fuel",
     "tilecheck.proof.launch_claims",
     "tilecheck.proof.launch_contents",
     "tilecheck.proof.launch_replay",
     "tilecheck.proof.launch_trials",
     "tilecheck.proof.launch_memory",
-    "tilecheck.proof.replay",
-    "tilecheck.proof.replay_order",
+    "tilecheck.proof.refute.replay",
+    "tilecheck.proof.refute.replay_order",
     "tilecheck.proof.undefined_lanes",
     "tilecheck.proof.unwritten_memory",
 }
 # These evaluate many points at once.
 SEARCH = {
-    "tilecheck.proof.concrete",
+    "tilecheck.proof.refute.concrete",
     "tilecheck.proof.launch_tables",
-    "tilecheck.proof.tables",
-    "tilecheck.proof.witness",
+    "tilecheck.proof.refute.table_contents",
+    "tilecheck.proof.refute.witness",
     "tilecheck.proof.written_elements",
 }
 THIRD_PARTY: dict[str, set[str]] = {

@@ -21,7 +21,7 @@ from tilecheck.ir.expr import symbols, walk
 from tilecheck.ir.kernel import Kernel, extent_symbol, grid_symbol, stride_symbol
 from tilecheck.model import Diagnostic, KernelReport, Report, Verdict, Witness
 from tilecheck.options import Options
-from tilecheck.proof.concrete import FILLS, Concrete, arguments, kernel_expressions
+from tilecheck.proof.refute.concrete import FILLS, Concrete, arguments, kernel_expressions
 from tilecheck.verify.pipeline import verify_paths
 
 

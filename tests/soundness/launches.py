@@ -17,8 +17,14 @@ import numpy as np
 
 from tilecheck.ir.expr import Expr, Kind, Symbol, children, evaluate, symbols, walk
 from tilecheck.ir.kernel import Contract, Kernel, Ownership, Param, extent_symbol, stride_symbol
-from tilecheck.proof.concrete import Concrete, arguments, integer_arrays, kernel_expressions, launch_symbols
 from tilecheck.proof.goals.context import Context
+from tilecheck.proof.refute.concrete import (
+    Concrete,
+    arguments,
+    integer_arrays,
+    kernel_expressions,
+    launch_symbols,
+)
 from tilecheck.reference import Launch, Log, ReplayError, run
 
 Values = dict[Symbol, int | bool]

@@ -15,8 +15,8 @@ from soundness_texts import Reading, parsed
 from tilecheck.ir.expr import Kind, Symbol, symbols
 from tilecheck.ir.kernel import Kernel, extent_symbol, grid_symbol, stride_symbol
 from tilecheck.model import KernelReport
-from tilecheck.proof.concrete import Concrete, kernel_expressions
-from tilecheck.proof.replay_order import Happened
+from tilecheck.proof.refute.concrete import Concrete, kernel_expressions
+from tilecheck.proof.refute.replay_order import Happened
 from tilecheck.reference import AccessRecord, UndefinedRecord
 
 _WIDE = ("DEVICE", "SYS")

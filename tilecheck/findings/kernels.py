@@ -15,7 +15,7 @@ from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 from tilecheck.registry import rule_files
 
 if TYPE_CHECKING:
-    from tilecheck.proof.collisions import Reached, SmallRuns
+    from tilecheck.proof.refute.collisions import Reached, SmallRuns
 
 UNSUPPORTED = "TC905"
 UNDECIDED = "TC906"
@@ -245,7 +245,7 @@ def undecided(kernel: Kernel, decision: Decision, path: str) -> Iterator[Diagnos
             "never true together",
         )
         return
-    from tilecheck.proof.collisions import SmallRuns  # lazy: loads NumPy
+    from tilecheck.proof.refute.collisions import SmallRuns  # lazy: loads NumPy
 
     open_ = [s for s in decision.settled if s.status == "unknown"]
     runs = SmallRuns(kernel, decision.conditions, path)
@@ -295,7 +295,7 @@ def _undecided_update(kernel: Kernel, update: tuple[Settled, ...], runs: SmallRu
 
 def _collision_notes(update: tuple[Settled, ...], runs: SmallRuns) -> tuple[str, ...]:
     """The race with two values of the table, where a run shows it."""
-    from tilecheck.proof.collisions import collision  # lazy: loads NumPy
+    from tilecheck.proof.refute.collisions import collision  # lazy: loads NumPy
 
     for settled in update:
         found = collision(runs, settled.obligation)
@@ -308,7 +308,7 @@ def _outside_notes(settled: Settled, runs: SmallRuns) -> tuple[str, ...]:
     """The element that is touched outside its array with some values of others, where a run shows it."""
     if settled.reason != Reason.NEEDS_CONTRACT.value:
         return ()
-    from tilecheck.proof.collisions import outside  # lazy: loads NumPy
+    from tilecheck.proof.refute.collisions import outside  # lazy: loads NumPy
 
     found = outside(runs, settled.obligation)
     return () if found is None else (f"block {_reached(found, 'touches')}",)

@@ -32,7 +32,7 @@ _PART = 2**16
 _USED = (
     "z3",
     "tilecheck.proof.alias",
-    "tilecheck.proof.counterexample",
+    "tilecheck.proof.refute.counterexample",
     "tilecheck.proof.coverage",
     "tilecheck.proof.launch_claims",
     "tilecheck.proof.repeats",

@@ -97,7 +97,7 @@ def _load() -> Cache:
     one_thread_each()
     import tilecheck.cache.session  # lazy: after the reader has begun
     import tilecheck.history.baseline_file
-    import tilecheck.proof.counterexample
+    import tilecheck.proof.refute.counterexample
     import tilecheck.verify.files
     import tilecheck.verify.pipeline
     import tilecheck.verify.suppressions  # noqa: F401

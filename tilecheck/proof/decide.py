@@ -28,13 +28,13 @@ from tilecheck.ir.expr import (
 )
 from tilecheck.ir.kernel import CheckKind, Kernel
 from tilecheck.model import Reason, Witness
-from tilecheck.proof.claims import depends_on_memory
 from tilecheck.proof.conditions.memory_dependence import is_unbounded
 from tilecheck.proof.conditions.open_goals import derived, possible
 from tilecheck.proof.goals.context import Context, Outcome
 from tilecheck.proof.goals.contracts import some_memory
 from tilecheck.proof.goals.predicate import inhabited
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation, Ordered
+from tilecheck.proof.refute.memory_claims import depends_on_memory
 from tilecheck.proof.rewrite.access_families import families
 from tilecheck.proof.rewrite.block_numbering import numbered
 from tilecheck.proof.rewrite.case_split import cases
@@ -419,8 +419,8 @@ def _refute(
     """
     if obligation.unsafe:
         return Settled(obligation, "trusted", "none", outcome.time_ms)
-    from tilecheck.proof.benign import may_be_saved  # lazy: loads NumPy
-    from tilecheck.proof.counterexample import find  # lazy
+    from tilecheck.proof.refute.confirmation import may_be_saved  # lazy: loads NumPy
+    from tilecheck.proof.refute.counterexample import find  # lazy
 
     if hunted:
         witness = find(obligation, context, path, session)
@@ -435,7 +435,7 @@ def _is_hunted(obligation: Obligation, context: Context) -> bool:
     """Whether a counterexample can be shown, and would say that the obligation is violated."""
     if obligation.unsafe or obligation.advice:
         return False
-    from tilecheck.proof.counterexample import is_claimable  # lazy: loads NumPy
+    from tilecheck.proof.refute.counterexample import is_claimable  # lazy: loads NumPy
 
     if _depends_on_members(obligation) or _is_converted(obligation):
         return False

@@ -22,15 +22,15 @@ from tilecheck.ir.expr import Expr, Kind, Symbol, substitute, walk
 from tilecheck.ir.kernel import Kernel, block_symbol, extent_symbol
 from tilecheck.ir.launch import HostTensor, Launch
 from tilecheck.model import Reason
-from tilecheck.proof.benign import is_performed
-from tilecheck.proof.concrete import FILLS, Concrete, arguments, layouts, memory_name
 from tilecheck.proof.decide import Decision, Settled
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.goals.predicate import negation
 from tilecheck.proof.judges import Judges
 from tilecheck.proof.launch_judge import Judge
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
-from tilecheck.proof.replay import Block, at_site, seen
+from tilecheck.proof.refute.concrete import FILLS, Concrete, arguments, layouts, memory_name
+from tilecheck.proof.refute.confirmation import is_performed
+from tilecheck.proof.refute.replay import Block, at_site, seen
 from tilecheck.proof.solver.fuel import Fuel, OutOfFuel
 from tilecheck.proof.solver.solver import Model
 from tilecheck.reference import Launch as Run

@@ -18,14 +18,14 @@ from itertools import chain, islice
 from tilecheck.ir.expr import FALSE, TRUE, Expr, all_of, bool_sym, const, negate, substitute, sym, walk
 from tilecheck.ir.kernel import block_symbol
 from tilecheck.model import Witness
-from tilecheck.proof.concrete import Concrete, launch_symbols
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.goals.predicate import negation
 from tilecheck.proof.launch_judge import Broken, Judge
 from tilecheck.proof.launch_kernel import LaunchedKernel
 from tilecheck.proof.launch_replay import LaunchRun
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
-from tilecheck.proof.replay import Block
+from tilecheck.proof.refute.concrete import Concrete, launch_symbols
+from tilecheck.proof.refute.replay import Block
 from tilecheck.proof.solver.solver import Model, satisfiable
 
 _INPUTS = 4  # of one kind that are replayed

@@ -21,9 +21,9 @@ from tilecheck.ir.host import STRIDE
 from tilecheck.ir.kernel import Kernel
 from tilecheck.ir.launch import HostList, HostTensor, HostValue
 from tilecheck.model import Witness
-from tilecheck.proof.concrete import Concrete, arguments
 from tilecheck.proof.launch_judge import Broken, Judge
 from tilecheck.proof.launch_replay import block_shapes
+from tilecheck.proof.refute.concrete import Concrete, arguments
 from tilecheck.proof.solver.fuel import Fuel
 from tilecheck.proof.solver.solver import Model
 from tilecheck.reference import AccessRecord, Launch, Log, ReplayError

@@ -17,12 +17,12 @@ import numpy as np
 from tilecheck.ir.expr import Symbol
 from tilecheck.ir.kernel import Kernel, extent_symbol, stride_symbol
 from tilecheck.model import Site, Witness
-from tilecheck.proof.concrete import FILLS, Concrete, arguments, integer_arrays, layouts
-from tilecheck.proof.counterexample import is_claimable
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.launch_judge import Broken
 from tilecheck.proof.obligation import Disjoint, Obligation
-from tilecheck.proof.replay import Block, Sighting, at_site, seen
+from tilecheck.proof.refute.concrete import FILLS, Concrete, arguments, integer_arrays, layouts
+from tilecheck.proof.refute.counterexample import is_claimable
+from tilecheck.proof.refute.replay import Block, Sighting, at_site, seen
 from tilecheck.proof.solver.fuel import Fuel
 from tilecheck.reference import AccessRecord, Launch, Log, NotInterpretable, ReplayError, StepLimit
 

@@ -13,8 +13,8 @@ from tilecheck.ir.kernel import Contract
 from tilecheck.ir.launch import HostTensor
 from tilecheck.proof.launch_contracts import Harmed, Values, count_of
 from tilecheck.proof.launch_judge import Broken, Judge
+from tilecheck.proof.refute.table_contents import Promise, keeps
 from tilecheck.proof.solver.solver import Model
-from tilecheck.proof.tables import Promise, keeps
 
 _MOST_ELEMENTS = 1 << 16  # of a table whose values are written out
 _MODELS = 4  # host inputs that are replayed for one contract

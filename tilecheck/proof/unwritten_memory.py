@@ -21,7 +21,7 @@ from tilecheck.ir.launch import HostTensor, Launch
 from tilecheck.model import Diagnostic, Related, Severity
 from tilecheck.proof.launch_judge import Judge
 from tilecheck.proof.launch_trials import Memory, Seen, Trial, Trials, input_text
-from tilecheck.proof.replay import at_site
+from tilecheck.proof.refute.replay import at_site
 from tilecheck.reference import AccessRecord
 
 USED, USED_NAME = "TC503", "unwritten-memory-used"

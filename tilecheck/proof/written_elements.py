@@ -16,7 +16,7 @@ import numpy as np
 
 from tilecheck.ir.expr import Expr, Kind, Symbol, symbols, walk
 from tilecheck.ir.kernel import Access, Effect, Kernel, Space, block_symbol, extent_symbol, grid_symbol, made_of
-from tilecheck.proof.concrete import Concrete
+from tilecheck.proof.refute.concrete import Concrete
 
 _MOST = 1 << 22  # lanes of all blocks of one store
 

@@ -110,7 +110,7 @@ def preload() -> None:
         importlib.import_module(f"tilecheck.{name}")  # the reading of host code, and what its launches need
     for name in (
         "reference.running",
-        "proof.benign",
+        "proof.refute.confirmation",
         "assumptions.initial_values",
         "assumptions.host_contracts",
     ):

@@ -13,7 +13,7 @@ from tilecheck.ir.kernel import Contract
 from tilecheck.ir.parts import WHOLE
 from tilecheck.model import Site, Span
 from tilecheck.proof.launch_contracts import claim
-from tilecheck.proof.tables import Promise, keeps
+from tilecheck.proof.refute.table_contents import Promise, keeps
 
 SITE = Site("k.py", Span(0, 1))
 N = Symbol("n", Kind.HOST)

@@ -10,7 +10,8 @@ import pytest
 from tilecheck.ir.expr import Kind, Symbol, add, const, floordiv, le, sym
 from tilecheck.ir.kernel import Contract, Effect, extent_symbol, grid_symbol, stride_symbol
 from tilecheck.model import Site, Span
-from tilecheck.proof.concrete import (
+from tilecheck.proof.goals.context import Context
+from tilecheck.proof.refute.concrete import (
     Concrete,
     arguments,
     contiguous,
@@ -18,10 +19,16 @@ from tilecheck.proof.concrete import (
     launch_symbols,
     overlaps_itself,
 )
-from tilecheck.proof.goals.context import Context
-from tilecheck.proof.minimise import minimise
-from tilecheck.proof.scope import small_launches
-from tilecheck.proof.tables import Promise, fill_chunk_sums, fill_chunks, fill_in, fill_sums, promises
+from tilecheck.proof.refute.minimise import minimise
+from tilecheck.proof.refute.small_launches import small_launches
+from tilecheck.proof.refute.table_contents import (
+    Promise,
+    fill_chunk_sums,
+    fill_chunks,
+    fill_in,
+    fill_sums,
+    promises,
+)
 
 GRID, OUT, T = grid_symbol(0), extent_symbol("out", 0), Symbol("T", Kind.CONSTANT)
 
@@ -262,7 +269,7 @@ def test_contract_bounds_are_launch_values():
 
 
 def test_counterexample_respects_a_contract(read):
-    from tilecheck.proof.counterexample import find
+    from tilecheck.proof.refute.counterexample import find
     from tilecheck.proof.solver.session import Session
 
     text = (

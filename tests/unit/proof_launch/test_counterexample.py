@@ -8,9 +8,9 @@ import pytest
 
 from tilecheck.ir.expr import Kind, Symbol, cdiv, le, sym
 from tilecheck.ir.kernel import Effect, extent_symbol, grid_symbol
-from tilecheck.proof.counterexample import Limits, find, is_claimable
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.obligation import Between, Ordered
+from tilecheck.proof.refute.counterexample import Limits, find, is_claimable
 from tilecheck.proof.solver.session import Session
 
 

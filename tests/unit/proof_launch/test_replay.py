@@ -11,7 +11,7 @@ from tilecheck.ir.expr import TRUE, le, lt, mul
 from tilecheck.ir.kernel import Effect, Space
 from tilecheck.model import Site, Span
 from tilecheck.proof.obligation import Between, Holds
-from tilecheck.proof.replay import Layout, seen
+from tilecheck.proof.refute.replay import Layout, seen
 from tilecheck.reference.log import AccessRecord, Log, UndefinedRecord
 
 STORE, LOAD = Site("k.py", Span(100, 120)), Site("k.py", Span(200, 220))

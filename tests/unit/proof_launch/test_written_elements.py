@@ -12,9 +12,9 @@ from tilecheck.frontend.kernels.fills import is_straight
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import load
-from tilecheck.proof.concrete import Concrete, launch_symbols
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.launch_trials import Trial
+from tilecheck.proof.refute.concrete import Concrete, launch_symbols
 from tilecheck.proof.solver.fuel import Fuel
 from tilecheck.proof.written_elements import is_written_whole
 

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tilecheck.ir.expr import FALSE, TRUE, Expr, Kind, conjuncts, negate, read, rebuild, sub, sym, walk
 from tilecheck.ir.kernel import Access, Effect, Kernel, block_symbol
-from tilecheck.proof.claims import is_memory
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.goals.predicate import negation
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
+from tilecheck.proof.refute.memory_claims import is_memory
 
 _LONGEST = 3  # values that grow together
 _Trend = tuple[int, int]  # how fast a value grows, as a rank (0: not at all), and its sign

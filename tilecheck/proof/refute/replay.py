@@ -20,7 +20,7 @@ from tilecheck.ir.expr import walk
 from tilecheck.ir.kernel import Access, Effect
 from tilecheck.model import Site
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
-from tilecheck.proof.replay_order import Happened
+from tilecheck.proof.refute.replay_order import Happened
 from tilecheck.reference.log import AccessRecord, Log, UndefinedRecord
 from tilecheck.reference.values.rows import row_keys
 

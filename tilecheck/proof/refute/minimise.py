@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from tilecheck.ir.expr import Kind, Symbol
 from tilecheck.ir.kernel import made_of
-from tilecheck.proof.concrete import Concrete
+from tilecheck.proof.refute.concrete import Concrete
 
 _ORDER = (Kind.GRID, Kind.CONSTANT, Kind.SCALAR, Kind.EXTENT, Kind.STRIDE)
 _S = TypeVar("_S")

@@ -11,10 +11,10 @@ import numpy as np
 from tilecheck.ir.expr import Kind, Symbol, evaluate, symbols, walk
 from tilecheck.ir.kernel import Access, block_symbol, extent_symbol, stride_symbol
 from tilecheck.model import Witness
-from tilecheck.proof.concrete import Concrete, arguments, contiguous, integer_arrays, launch_symbols
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
-from tilecheck.proof.replay import Block, Sighting
+from tilecheck.proof.refute.concrete import Concrete, arguments, contiguous, integer_arrays, launch_symbols
+from tilecheck.proof.refute.replay import Block, Sighting
 
 _SHOWN = 16  # memory contents in a witness
 _ITERATIONS = 32  # per loop that are searched

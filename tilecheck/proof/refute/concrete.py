@@ -29,8 +29,15 @@ from tilecheck.ir.kernel import (
     stride_symbol,
 )
 from tilecheck.proof.goals.context import Context
-from tilecheck.proof.replay import Layout
-from tilecheck.proof.tables import Promise, fill_chunk_sums, fill_chunks, fill_in, fill_sums, promises
+from tilecheck.proof.refute.replay import Layout
+from tilecheck.proof.refute.table_contents import (
+    Promise,
+    fill_chunk_sums,
+    fill_chunks,
+    fill_in,
+    fill_sums,
+    promises,
+)
 
 Memory = Mapping[str, Mapping[tuple[int, ...], int]]
 FILLS = ("ramp", "zeros", "ones")  # what memory holds where no model says

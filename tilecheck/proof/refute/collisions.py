@@ -15,11 +15,11 @@ import numpy as np
 from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import Expr, Kind
 from tilecheck.ir.kernel import Kernel
-from tilecheck.proof.concrete import Concrete, arguments, is_admitted, launch_symbols, layouts
 from tilecheck.proof.conditions.contract_needs import tables_of
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
-from tilecheck.proof.replay import Sighting, seen
+from tilecheck.proof.refute.concrete import Concrete, arguments, is_admitted, launch_symbols, layouts
+from tilecheck.proof.refute.replay import Sighting, seen
 from tilecheck.proof.solver.fuel import Fuel, OutOfFuel
 from tilecheck.reference import AccessRecord, Log, ReplayError
 from tilecheck.reference import Launch as Run

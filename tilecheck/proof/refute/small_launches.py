@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 from tilecheck.ir.expr import Expr, Kind, Symbol, conjuncts, evaluate, symbols, walk
 from tilecheck.ir.kernel import Kernel, extent_symbol
-from tilecheck.proof.concrete import FILLS, Concrete, is_admitted, kernel_expressions, launch_symbols
 from tilecheck.proof.goals.context import Context
+from tilecheck.proof.refute.concrete import FILLS, Concrete, is_admitted, kernel_expressions, launch_symbols
 
 _Length = Callable[[int], int]  # from the width of the tiles to an extent
 _TRIALS = 250  # candidates looked at; those that break a fact cost only their evaluation

@@ -45,7 +45,10 @@ from tilecheck.ir.kernel import (
     stride_symbol,
 )
 from tilecheck.model import Witness
-from tilecheck.proof.concrete import (
+from tilecheck.proof.goals.context import Context
+from tilecheck.proof.goals.predicate import negation
+from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation, Ordered
+from tilecheck.proof.refute.concrete import (
     FILLS,
     Concrete,
     arguments,
@@ -55,16 +58,13 @@ from tilecheck.proof.concrete import (
     layouts,
     memory_name,
 )
-from tilecheck.proof.goals.context import Context
-from tilecheck.proof.goals.predicate import negation
-from tilecheck.proof.minimise import minimise
-from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation, Ordered
-from tilecheck.proof.replay import Block, Sighting, seen
-from tilecheck.proof.scope import small_launches
+from tilecheck.proof.refute.minimise import minimise
+from tilecheck.proof.refute.replay import Block, Sighting, seen
+from tilecheck.proof.refute.small_launches import small_launches
+from tilecheck.proof.refute.witness import witness
 from tilecheck.proof.solver.fuel import OutOfFuel
 from tilecheck.proof.solver.session import Session
 from tilecheck.proof.solver.solver import Model, satisfiable
-from tilecheck.proof.witness import witness
 from tilecheck.reference import Launch, NotInterpretable, ReplayError, StepLimit
 
 _BOUNDS = (2, 3, 8, 40, 300, 5000)

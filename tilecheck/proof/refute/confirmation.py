@@ -30,15 +30,9 @@ from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import Kind, Symbol, symbols, walk
 from tilecheck.ir.kernel import Effect, Kernel, extent_symbol, grid_symbol, made_of
 from tilecheck.model import Site, Witness
-from tilecheck.proof.claims import (
-    deciding,
-    depends_on_memory,
-    is_between_blocks,
-    is_memory,
-    is_of_contents,
-    terms_of,
-)
-from tilecheck.proof.concrete import (
+from tilecheck.proof.goals.context import Context
+from tilecheck.proof.obligation import Disjoint, Holds, Obligation
+from tilecheck.proof.refute.concrete import (
     FILLS,
     ROWS,
     SPACED,
@@ -50,10 +44,16 @@ from tilecheck.proof.concrete import (
     launch_symbols,
     layouts,
 )
-from tilecheck.proof.goals.context import Context
-from tilecheck.proof.obligation import Disjoint, Holds, Obligation
-from tilecheck.proof.replay import at_site, seen
-from tilecheck.proof.scope import Mixture, meet_equalities, with_extents
+from tilecheck.proof.refute.memory_claims import (
+    deciding,
+    depends_on_memory,
+    is_between_blocks,
+    is_memory,
+    is_of_contents,
+    terms_of,
+)
+from tilecheck.proof.refute.replay import at_site, seen
+from tilecheck.proof.refute.small_launches import Mixture, meet_equalities, with_extents
 from tilecheck.proof.solver.fuel import Fuel, OutOfFuel
 from tilecheck.reference import Launch, Log, NotInterpretable, ReplayError
 

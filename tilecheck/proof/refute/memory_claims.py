@@ -22,7 +22,7 @@ def is_between_blocks(obligation: Obligation) -> bool:
 
 def deciding(obligation: Obligation) -> set[str]:
     """The arrays whose contents decide a claim."""
-    from tilecheck.proof.concrete import memory_name  # lazy: loads NumPy
+    from tilecheck.proof.refute.concrete import memory_name  # lazy: loads NumPy
 
     goal = obligation.goal
     terms = [goal.goal, goal.given] if isinstance(goal, Holds) else terms_of(obligation)
