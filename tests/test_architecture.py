@@ -244,7 +244,7 @@ REPLAY = {
 # These evaluate many points at once.
 SEARCH = {
     "tilecheck.proof.refute.concrete",
-    "tilecheck.proof.launch_tables",
+    "tilecheck.proof.launches.inputs.tables",
     "tilecheck.proof.refute.table_contents",
     "tilecheck.proof.refute.witness",
     "tilecheck.proof.written_elements",

@@ -36,7 +36,7 @@ from tilecheck.proof.launch_judge import Broken, Judge
 from tilecheck.proof.launch_kernel import LaunchedKernel
 from tilecheck.proof.launch_replay import LaunchRun
 from tilecheck.proof.launch_standing import Standing
-from tilecheck.proof.launch_unread import is_made_of_unread, rests_on_unread
+from tilecheck.proof.launches.inputs.unread import is_made_of_unread, rests_on_unread
 from tilecheck.proof.obligation import Between, Disjoint, Obligation
 from tilecheck.proof.rewrite.access_families import unproved
 from tilecheck.proof.rewrite.case_split import cases

@@ -38,7 +38,7 @@ from tilecheck.ir.kernel import Contract
 from tilecheck.ir.launch import HostTensor
 from tilecheck.ir.parts import Part
 from tilecheck.proof.launch_judge import Broken, Judge, is_of_host
-from tilecheck.proof.launch_unread import rests_on_unread
+from tilecheck.proof.launches.inputs.unread import rests_on_unread
 
 Values = Mapping[str, tuple[int, ...]]  # by parameter, in row-major order
 Harmed = Callable[[Broken, Values], "bool | None"]  # whether harm was seen; None if it could not be run
@@ -83,7 +83,7 @@ def judge_contract(judge: Judge, contract: Contract, harmed: Harmed) -> tuple[st
         return "caller", None
     if _is_relation(judge.in_usual(holds)) and judge.possible(holds):
         return "caller", None
-    from tilecheck.proof.launch_tables import Search  # lazy: loads NumPy
+    from tilecheck.proof.launches.inputs.tables import Search  # lazy: loads NumPy
 
     found = Search(judge, contract, harmed).found(negate(holds))
     return ("unmet", None) if found is None else ("broken", found)

@@ -57,11 +57,11 @@ from tilecheck.ir.launch import HostTensor, Launch
 from tilecheck.ir.launch_ranks import map_launch, with_known_ranks
 from tilecheck.model import Literal
 from tilecheck.proof.goals.predicate import ranges
-from tilecheck.proof.launch_equations import by_equations, by_factors
-from tilecheck.proof.launch_inputs import Inputs
-from tilecheck.proof.launch_shapes import some_shapes_have
-from tilecheck.proof.launch_spans import pointers_of, span_facts, usual_layout
-from tilecheck.proof.launch_values import host_values, ranks_of
+from tilecheck.proof.launches.inputs.equations import by_equations, by_factors
+from tilecheck.proof.launches.inputs.inputs import Inputs
+from tilecheck.proof.launches.inputs.shapes import some_shapes_have
+from tilecheck.proof.launches.inputs.spans import pointers_of, span_facts, usual_layout
+from tilecheck.proof.launches.inputs.values import host_values, ranks_of
 from tilecheck.proof.solver.known_models import Assignment, Recall
 from tilecheck.proof.solver.session import Session
 from tilecheck.proof.solver.solver import Answer, Model, satisfiable

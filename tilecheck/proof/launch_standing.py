@@ -40,7 +40,7 @@ from tilecheck.proof.launch_harm import blocks_of
 from tilecheck.proof.launch_judge import Broken, Judge
 from tilecheck.proof.launch_memory import nested
 from tilecheck.proof.launch_replay import LaunchRun, TooLarge, replay_launch
-from tilecheck.proof.launch_unread import rests_on_unread
+from tilecheck.proof.launches.inputs.unread import rests_on_unread
 from tilecheck.proof.obligation import Holds, Obligation
 
 RULE = "TC403"

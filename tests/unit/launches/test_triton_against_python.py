@@ -21,7 +21,7 @@ from tilecheck.frontend.text.source import load
 from tilecheck.ir.expr import Expr, Symbol, evaluate, symbols
 from tilecheck.ir.host import SPAN, TEST
 from tilecheck.ir.launch import HostTensor, Launch
-from tilecheck.proof.launch_spans import span, span_facts
+from tilecheck.proof.launches.inputs.spans import span, span_facts
 
 HEADER = """
 import torch

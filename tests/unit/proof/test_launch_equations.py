@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from tilecheck.ir.expr import Expr, Kind, Symbol, add, eq, evaluate, floordiv, le, mul, ne, sym, symbols
-from tilecheck.proof.launch_equations import by_equations
+from tilecheck.proof.launches.inputs.equations import by_equations
 
 a, b, c, width = (sym(Symbol(name, Kind.HOST)) for name in ("a", "b", "c", "width"))
 half = floordiv(width, 2)

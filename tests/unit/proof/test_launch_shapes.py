@@ -10,7 +10,7 @@ import pytest
 
 from tilecheck.ir.expr import Kind, Symbol
 from tilecheck.ir.host import NUMEL, host_extent, host_numel, host_rank, host_stride
-from tilecheck.proof.launch_shapes import some_shapes_have
+from tilecheck.proof.launches.inputs.shapes import some_shapes_have
 
 
 def said_of(shape: tuple[int, ...]) -> dict[Symbol, int]:

@@ -21,7 +21,7 @@ from tilecheck.ir.expr import (
     sym,
 )
 from tilecheck.ir.host import DEFINED, TEST, host_extent, host_numel, host_rank, host_stride
-from tilecheck.proof.launch_inputs import Inputs
+from tilecheck.proof.launches.inputs.inputs import Inputs
 from tilecheck.proof.solver.work import Work
 
 ROWS, COLUMNS = (sym(host_extent("x", k)) for k in range(2))

@@ -9,7 +9,7 @@ from tilecheck.ir.expr import Expr, Symbol, evaluate, le, sym
 from tilecheck.ir.host import host_extent, host_scalar, host_stride, row_major
 from tilecheck.ir.launch import HostTensor, Launch
 from tilecheck.model import Site, Span
-from tilecheck.proof.launch_spans import span, span_facts
+from tilecheck.proof.launches.inputs.spans import span, span_facts
 
 EXTENTS = tuple(host_extent("x", k) for k in range(3))
 SHAPE = tuple(map(sym, EXTENTS))

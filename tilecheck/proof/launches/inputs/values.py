@@ -8,7 +8,7 @@ from tilecheck.ir.expr import ONE, Expr, Kind, Symbol, bool_sym, mul, ne, sym, s
 from tilecheck.ir.host import host_extent
 from tilecheck.ir.kernel import Kernel, extent_symbol, grid_symbol, made_of, of_literals, stride_symbol
 from tilecheck.ir.launch import HostTensor, HostValue, Launch
-from tilecheck.proof.launch_spans import flat_values
+from tilecheck.proof.launches.inputs.spans import flat_values
 
 
 def ranks_of(kernel: Kernel, launch: Launch) -> dict[str, int]:

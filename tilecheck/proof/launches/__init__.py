@@ -1,0 +1,1 @@
+"""Visible launches: whether each meets what its kernel needs."""
