@@ -31,12 +31,12 @@ from tilecheck.proof.goals.context import Context
 from tilecheck.proof.judges import Judges
 from tilecheck.proof.launch_callers import callers, is_of_given_layout, is_of_own_outputs, relates_inputs
 from tilecheck.proof.launch_contracts import judge_contracts
-from tilecheck.proof.launch_harm import Harm, reads_memory, terms_of
 from tilecheck.proof.launch_judge import Broken, Judge
 from tilecheck.proof.launch_kernel import LaunchedKernel
-from tilecheck.proof.launch_replay import LaunchRun
 from tilecheck.proof.launch_standing import Standing
 from tilecheck.proof.launches.inputs.unread import is_made_of_unread, rests_on_unread
+from tilecheck.proof.launches.replays.harm import Harm, reads_memory, terms_of
+from tilecheck.proof.launches.replays.replay import LaunchRun
 from tilecheck.proof.obligation import Between, Disjoint, Obligation
 from tilecheck.proof.rewrite.access_families import unproved
 from tilecheck.proof.rewrite.case_split import cases
@@ -302,7 +302,9 @@ class _Check:
         seen: dict[int, Witness] = {}
 
         def harmed(broken: Broken, values: Mapping[str, tuple[int, ...]]) -> bool:
-            from tilecheck.proof.launch_contents import replay_with  # lazy: few kernels have contracts
+            from tilecheck.proof.launches.replays.contents import (  # lazy: few kernels have contracts
+                replay_with,
+            )
 
             claims = (*self.proved, *self.obligations)
             run = self.run

@@ -16,8 +16,8 @@ from tilecheck.model import Witness
 from tilecheck.proof.alias import is_decided
 from tilecheck.proof.judges import Judges
 from tilecheck.proof.launch_judge import Broken, Judge
-from tilecheck.proof.launch_memory import Harm, are_apart, inside, is_of_layout, itself_apart, shown
 from tilecheck.proof.launches.inputs.unread import rests_on_unread
+from tilecheck.proof.launches.replays.memory import Harm, are_apart, inside, is_of_layout, itself_apart, shown
 from tilecheck.proof.solver.fuel import Fuel
 
 if TYPE_CHECKING:

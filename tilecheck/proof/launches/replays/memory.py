@@ -22,7 +22,7 @@ from tilecheck.ir.kernel import Kernel
 from tilecheck.ir.launch import HostList, HostTensor, HostValue
 from tilecheck.model import Witness
 from tilecheck.proof.launch_judge import Broken, Judge
-from tilecheck.proof.launch_replay import block_shapes
+from tilecheck.proof.launches.replays.replay import block_shapes
 from tilecheck.proof.refute.concrete import Concrete, arguments
 from tilecheck.proof.solver.fuel import Fuel
 from tilecheck.proof.solver.solver import Model

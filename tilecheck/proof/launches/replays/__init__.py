@@ -1,0 +1,1 @@
+"""Replays of visible launches, to see the harm that they do."""
