@@ -35,9 +35,9 @@ _Work = tuple[Candidate, tuple[Candidate, ...]]
 OVER = "over the limit"
 _USED = (  # lazily, by some kernels
     "z3",
-    "tilecheck.proof.alias",
+    "tilecheck.proof.launches.aliasing",
     "tilecheck.proof.refute.counterexample",
-    "tilecheck.proof.launch_claims",
+    "tilecheck.proof.launches.claims",
     "tilecheck.assumptions.proposals",
 )
 

@@ -62,7 +62,7 @@ _USED = (
     "tilecheck.analysis.launch_footprint",
     "tilecheck.frontend.host_programs",
     "tilecheck.findings.host_functions",
-    "tilecheck.proof.alias",
+    "tilecheck.proof.launches.aliasing",
     "tilecheck.proof.host_judge",
 )
 _MEGABYTES = 4000

@@ -226,12 +226,12 @@ EDGES: dict[str, set[str] | None] = {
 # Only these may see the reference backend: they replay counterexamples on it.
 REPLAY = {
     "tilecheck.host.reference",
-    "tilecheck.proof.alias",
+    "tilecheck.proof.launches.aliasing",
     "tilecheck.proof.refute.confirmation",
     "tilecheck.proof.refute.collisions",
     "tilecheck.proof.refute.counterexample",
     "tilecheck.proof.solver.fuel",
-    "tilecheck.proof.launch_claims",
+    "tilecheck.proof.launches.claims",
     "tilecheck.proof.launches.replays.contents",
     "tilecheck.proof.launches.replays.replay",
     "tilecheck.proof.launches.replays.trials",

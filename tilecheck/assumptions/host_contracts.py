@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tilecheck.frontend.kernels.definitions import Definition
     from tilecheck.ir.kernel import Kernel
     from tilecheck.ir.launch import Launch
-    from tilecheck.proof.judges import Judges
+    from tilecheck.proof.launches.visible import Judges
 
 _REASON = "the host makes these values at every launch in view"
 
@@ -75,8 +75,8 @@ def shown_contracts(
 
 def _hold(own: Judges, promised: Kernel, launches: tuple[Launch, ...]) -> bool:
     """Whether the contracts that `promised` has besides those of the kernel hold at every launch."""
-    from tilecheck.proof.launch_contracts import judge_contract  # lazy: loads z3
-    from tilecheck.proof.launch_judge import judge_of  # lazy, as above
+    from tilecheck.proof.launches.contracts import judge_contract  # lazy: loads z3
+    from tilecheck.proof.launches.judge import judge_of  # lazy, as above
 
     more = [c for c in promised.contracts if c not in own.kernel.contracts]
     judges = [judge_of(promised, launch, own.session) for launch in launches]

@@ -18,8 +18,8 @@ from tilecheck.findings.wording import in_words_of
 from tilecheck.ir.expr import Expr, negate, symbols
 from tilecheck.ir.kernel import Effect, Ownership
 from tilecheck.proof.conditions.abduction import condition_text
-from tilecheck.proof.judges import Judges
-from tilecheck.proof.launch_judge import judge_of
+from tilecheck.proof.launches.judge import judge_of
+from tilecheck.proof.launches.visible import Judges
 from tilecheck.proof.obligation import Between, Disjoint, Obligation, Ordered
 from tilecheck.proof.solver.work import Work
 

@@ -28,8 +28,8 @@ from tilecheck.proof.decide import Decision
 
 if TYPE_CHECKING:
     from tilecheck.analysis.borrow import Alias
-    from tilecheck.proof.judges import Judges
-    from tilecheck.proof.launch_judge import Broken
+    from tilecheck.proof.launches.judge import Broken
+    from tilecheck.proof.launches.visible import Judges
     from tilecheck.proof.obligation import Obligation
     from tilecheck.proof.solver.fuel import Fuel
 
@@ -86,7 +86,7 @@ def _check_one(
     fuel: Fuel,
     shared: Sequence[ConditionAt],
 ) -> tuple[LaunchReport, list[Diagnostic]] | None:
-    from tilecheck.proof.launch_check import check_launch  # lazy: most files have no launch that needs it
+    from tilecheck.proof.launches.check import check_launch  # lazy: most files have no launch that needs it
 
     settled: dict[str, list[Obligation]] = {}
     for one in decision.settled:
@@ -99,7 +99,7 @@ def _check_one(
     )
     if checked is None:
         return None
-    from tilecheck.proof.launch_windows import judged_descriptors  # lazy
+    from tilecheck.proof.launches.windows import judged_descriptors  # lazy
 
     judged = tuple(judged_descriptors(kernel, launch, judges, path, fuel))
     said = (*checked.conditions, *((j.text, j.status) for j in judged))
@@ -174,9 +174,9 @@ def with_aliases(
     aliases = tuple(facts.graph.aliases())
     if not aliases:
         return tuple(kept), {}
-    from tilecheck.proof.alias import find_alias  # lazy: loads NumPy
     from tilecheck.proof.goals.context import Context  # lazy
-    from tilecheck.proof.launch_windows import judged_alias  # lazy
+    from tilecheck.proof.launches.aliasing import find_alias  # lazy: loads NumPy
+    from tilecheck.proof.launches.windows import judged_alias  # lazy
     from tilecheck.proof.solver.fuel import LAUNCHES, Fuel  # lazy
 
     overlapping: list[Diagnostic] = []

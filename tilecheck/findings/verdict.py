@@ -42,7 +42,7 @@ from tilecheck.proof.decide import Decision
 
 if TYPE_CHECKING:
     from tilecheck.analysis.borrow import Alias
-    from tilecheck.proof.judges import Judges
+    from tilecheck.proof.launches.visible import Judges
 
 
 def conclude(

@@ -31,10 +31,10 @@ _PART = 2**16
 # What the pipeline imports only where a kernel needs it.
 _USED = (
     "z3",
-    "tilecheck.proof.alias",
+    "tilecheck.proof.launches.aliasing",
     "tilecheck.proof.refute.counterexample",
     "tilecheck.proof.coverage",
-    "tilecheck.proof.launch_claims",
+    "tilecheck.proof.launches.claims",
     "tilecheck.proof.repeats",
 )
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from tilecheck.ir.kernel import Kernel
 from tilecheck.ir.launch import Launch
 from tilecheck.model import Diagnostic, Site
-from tilecheck.proof.judges import Judges
-from tilecheck.proof.launch_judge import Judge
+from tilecheck.proof.launches.judge import Judge
 from tilecheck.proof.launches.replays.trials import Trials, is_readable
+from tilecheck.proof.launches.visible import Judges
 from tilecheck.proof.solver.fuel import Fuel
 from tilecheck.proof.undefined_lanes import may_leave_undefined, undefined_lanes
 from tilecheck.proof.unwritten_memory import blank_arrays, partly_written, used

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from tilecheck.ir.expr import TRUE
 from tilecheck.ir.kernel import Access, Effect, Kernel
 from tilecheck.model import Diagnostic, Related, Severity
-from tilecheck.proof.launch_judge import Judge
+from tilecheck.proof.launches.judge import Judge
 from tilecheck.proof.launches.replays.trials import Memory, Seen, Trial, Trials, input_text
 from tilecheck.proof.refute.replay import at_site
 from tilecheck.reference import Call, UndefinedRecord

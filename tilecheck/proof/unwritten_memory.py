@@ -19,7 +19,7 @@ from tilecheck.ir.host import ARGUMENT, DEFINED, DEVICE, OPAQUE, RAISED, owner
 from tilecheck.ir.kernel import Access, Effect, Kernel, extent_symbol, made_of
 from tilecheck.ir.launch import HostTensor, Launch
 from tilecheck.model import Diagnostic, Related, Severity
-from tilecheck.proof.launch_judge import Judge
+from tilecheck.proof.launches.judge import Judge
 from tilecheck.proof.launches.replays.trials import Memory, Seen, Trial, Trials, input_text
 from tilecheck.proof.refute.replay import at_site
 from tilecheck.reference import AccessRecord

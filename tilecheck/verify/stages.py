@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tilecheck.ir.kernel import Kernel, Requirement
     from tilecheck.ir.launch import Launch
     from tilecheck.proof.decide import Decision
-    from tilecheck.proof.judges import Judges
+    from tilecheck.proof.launches.visible import Judges
     from tilecheck.proof.obligation import Obligation
     from tilecheck.rule import Rule
 
@@ -88,8 +88,8 @@ def load_stages(*languages: str, launches: bool = True) -> None:
 
     load_rules()
     if launches:
-        import tilecheck.proof.launch_axes  # lazy: loads NumPy
-        import tilecheck.proof.launch_check  # noqa: F401
+        import tilecheck.proof.launches.axes  # lazy: loads NumPy
+        import tilecheck.proof.launches.check  # noqa: F401
     for language in languages:
         dialect(language)
 
@@ -104,7 +104,7 @@ def preload() -> None:
     for name in (
         "frontend.text.byte_spans",
         "frontend.launches.discovery",
-        "proof.launch_windows",
+        "proof.launches.windows",
         "proof.completeness",
     ):
         importlib.import_module(f"tilecheck.{name}")  # the reading of host code, and what its launches need
@@ -211,7 +211,7 @@ def _decided(
     decisions: Decisions | None,
 ) -> tuple[KernelReport, tuple[Diagnostic, ...]]:
     from tilecheck.ir.kernel import PASSED  # lazy, as below
-    from tilecheck.proof.judges import Judges  # lazy
+    from tilecheck.proof.launches.visible import Judges  # lazy
     from tilecheck.proof.solver.work import Work  # lazy
 
     if passed := tuple(r for r in kernel.requires if r.origin == PASSED):
@@ -250,12 +250,12 @@ def _judged(
 
     decision = None
     if launches:
-        from tilecheck.proof.launch_axes import with_single_digits  # lazy
+        from tilecheck.proof.launches.axes import with_single_digits  # lazy
 
         decision = with_single_digits(kernel, launches, judges, settle)
     decision = decision or settle(kernel)
     if launches and any(s.status in ("violated", "unknown") for s in decision.settled):
-        from tilecheck.proof.launch_axes import with_single_axes  # lazy: few kernels need it
+        from tilecheck.proof.launches.axes import with_single_axes  # lazy: few kernels need it
 
         decision = with_single_axes(kernel, decision, launches, settle)
     decision = replace(decision, conditions=(*(r.condition for r in passed), *decision.conditions))
@@ -278,7 +278,7 @@ def _concluded(
 
     kernel, file = facts.kernel, definition.table.file
     if launches and any(s.status == "violated" for s in decision.settled):
-        from tilecheck.proof.launch_claims import upheld  # lazy: loads NumPy
+        from tilecheck.proof.launches.claims import upheld  # lazy: loads NumPy
 
         decision = upheld(kernel, decision, launches, judges, file)
     if any(s.status in ("violated", "unknown") for s in decision.settled):

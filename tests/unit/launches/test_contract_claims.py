@@ -12,7 +12,7 @@ from tilecheck.ir.expr import Expr, Kind, Symbol, const, evaluate, sym
 from tilecheck.ir.kernel import Contract
 from tilecheck.ir.parts import WHOLE
 from tilecheck.model import Site, Span
-from tilecheck.proof.launch_contracts import claim
+from tilecheck.proof.launches.contracts import claim
 from tilecheck.proof.refute.table_contents import Promise, keeps
 
 SITE = Site("k.py", Span(0, 1))

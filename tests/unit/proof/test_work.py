@@ -24,7 +24,7 @@ from tilecheck.model import KernelReport
 from tilecheck.options import DEFAULT_BUDGET
 from tilecheck.overlay import overlaid
 from tilecheck.proof.decide import Decision, decide
-from tilecheck.proof.judges import Judges
+from tilecheck.proof.launches.visible import Judges
 from tilecheck.proof.obligation import Obligation
 from tilecheck.proof.solver.work import Work
 from tilecheck.registry import load_rules
@@ -190,7 +190,7 @@ def test_what_is_asked_about_a_launch_does_not_depend_on_the_hash_seed(tmp_path:
     program = """
 from tilecheck import verify_paths
 from tilecheck.ir.expr import render
-from tilecheck.proof.launch_judge import Judge
+from tilecheck.proof.launches.judge import Judge
 answer = Judge._answer
 def printed(self, goal, budget):
     print([render(fact) for fact in goal])

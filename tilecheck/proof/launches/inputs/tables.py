@@ -11,8 +11,8 @@ from tilecheck.ir.contents import Contents
 from tilecheck.ir.expr import Expr, any_of, le
 from tilecheck.ir.kernel import Contract
 from tilecheck.ir.launch import HostTensor
-from tilecheck.proof.launch_contracts import Harmed, Values, count_of
-from tilecheck.proof.launch_judge import Broken, Judge
+from tilecheck.proof.launches.contracts import Harmed, Values, count_of
+from tilecheck.proof.launches.judge import Broken, Judge
 from tilecheck.proof.refute.table_contents import Promise, keeps
 from tilecheck.proof.solver.solver import Model
 

@@ -14,8 +14,8 @@ from collections.abc import Collection
 from tilecheck.ir.expr import Expr, Kind, Symbol, symbols
 from tilecheck.ir.host import ARGUMENT, NATURAL, OPAQUE, STRIDE, owner, owners, whole
 from tilecheck.ir.launch import HostTensor, Launch
-from tilecheck.proof.launch_judge import Judge
 from tilecheck.proof.launches.inputs.spans import made_of_unread_size
+from tilecheck.proof.launches.judge import Judge
 
 _INNER = (Kind.BLOCK, Kind.LANE, Kind.LOOP)  # indices of the kernel's own
 _LIBRARIES = frozenset({"math", "numpy", "torch", "triton"})  # names that stand for no value of a launch

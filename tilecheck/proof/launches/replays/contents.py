@@ -12,8 +12,8 @@ import numpy as np
 
 from tilecheck.ir.kernel import Kernel
 from tilecheck.model import Witness
-from tilecheck.proof.launch_contracts import Values
-from tilecheck.proof.launch_judge import Broken
+from tilecheck.proof.launches.contracts import Values
+from tilecheck.proof.launches.judge import Broken
 from tilecheck.proof.obligation import Disjoint, Obligation
 from tilecheck.proof.refute.concrete import FILLS, Concrete, arguments, integer_arrays, layouts
 from tilecheck.proof.refute.replay import Sighting, seen

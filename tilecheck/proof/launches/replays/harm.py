@@ -20,9 +20,9 @@ from tilecheck.ir.kernel import block_symbol
 from tilecheck.model import Witness
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.goals.predicate import negation
-from tilecheck.proof.launch_judge import Broken, Judge
-from tilecheck.proof.launch_kernel import LaunchedKernel
+from tilecheck.proof.launches.judge import Broken, Judge
 from tilecheck.proof.launches.replays.replay import LaunchRun
+from tilecheck.proof.launches.specialised import LaunchedKernel
 from tilecheck.proof.obligation import Disjoint, Holds, Obligation
 from tilecheck.proof.refute.concrete import Concrete, launch_symbols
 from tilecheck.proof.refute.replay import Block

@@ -21,7 +21,7 @@ from tilecheck.ir.host import STRIDE
 from tilecheck.ir.kernel import Kernel
 from tilecheck.ir.launch import HostList, HostTensor, HostValue
 from tilecheck.model import Witness
-from tilecheck.proof.launch_judge import Broken, Judge
+from tilecheck.proof.launches.judge import Broken, Judge
 from tilecheck.proof.launches.replays.replay import block_shapes
 from tilecheck.proof.refute.concrete import Concrete, arguments
 from tilecheck.proof.solver.fuel import Fuel

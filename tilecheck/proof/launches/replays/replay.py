@@ -18,7 +18,7 @@ from tilecheck.ir.expr import Symbol
 from tilecheck.ir.kernel import Kernel, extent_symbol, stride_symbol
 from tilecheck.model import Site, Witness
 from tilecheck.proof.goals.context import Context
-from tilecheck.proof.launch_judge import Broken
+from tilecheck.proof.launches.judge import Broken
 from tilecheck.proof.obligation import Disjoint, Obligation
 from tilecheck.proof.refute.concrete import FILLS, Concrete, arguments, integer_arrays, layouts
 from tilecheck.proof.refute.counterexample import is_claimable

@@ -22,8 +22,8 @@ from tilecheck.ir.launch import Launch
 from tilecheck.model import Witness
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.goals.predicate import ranges
-from tilecheck.proof.launch_judge import Judge, is_of_host
 from tilecheck.proof.launches.inputs.inputs import Inputs
+from tilecheck.proof.launches.judge import Judge, is_of_host
 from tilecheck.proof.refute.concrete import Concrete, arguments, is_admitted
 from tilecheck.proof.solver.fuel import Fuel, OutOfFuel
 from tilecheck.proof.solver.solver import Model

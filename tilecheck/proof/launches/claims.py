@@ -25,8 +25,8 @@ from tilecheck.model import Reason
 from tilecheck.proof.decide import Decision, Settled
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.goals.predicate import negation
-from tilecheck.proof.judges import Judges
-from tilecheck.proof.launch_judge import Judge
+from tilecheck.proof.launches.judge import Judge
+from tilecheck.proof.launches.visible import Judges
 from tilecheck.proof.obligation import Between, Disjoint, Holds, Obligation
 from tilecheck.proof.refute.concrete import FILLS, Concrete, arguments, layouts, memory_name
 from tilecheck.proof.refute.confirmation import is_performed

@@ -14,9 +14,9 @@ from tilecheck.ir.kernel import Kernel
 from tilecheck.ir.launch import Launch as HostLaunch
 from tilecheck.model import Witness
 from tilecheck.proof.goals.context import Context
-from tilecheck.proof.judges import Judges
 from tilecheck.proof.launches.inputs.unread import is_unread
 from tilecheck.proof.launches.inputs.values import host_values
+from tilecheck.proof.launches.visible import Judges
 from tilecheck.proof.refute.concrete import Concrete, arguments, launch_symbols
 from tilecheck.proof.refute.confirmation import Flags, ordinary_launches
 from tilecheck.proof.refute.memory_claims import is_memory

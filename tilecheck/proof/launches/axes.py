@@ -18,7 +18,7 @@ from tilecheck.ir.launch import Launch
 from tilecheck.proof.conditions.abduction import condition_text
 from tilecheck.proof.conditions.candidates import tile_symbols
 from tilecheck.proof.decide import Decision
-from tilecheck.proof.judges import Judges
+from tilecheck.proof.launches.visible import Judges
 
 _OPEN = ("violated", "unknown")
 

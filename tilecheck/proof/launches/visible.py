@@ -13,7 +13,7 @@ from tilecheck.proof.solver.solver import satisfiable
 if TYPE_CHECKING:
     from tilecheck.ir.kernel import Kernel
     from tilecheck.ir.launch import Launch
-    from tilecheck.proof.launch_judge import Judge
+    from tilecheck.proof.launches.judge import Judge
     from tilecheck.proof.solver.work import Work
 
 
@@ -33,7 +33,7 @@ class Judges:
 
     def of(self, launch: Launch) -> Judge:
         if id(launch) not in self._made:
-            from tilecheck.proof.launch_judge import judge_of  # lazy: many kernels have no launch in view
+            from tilecheck.proof.launches.judge import judge_of  # lazy: many kernels have no launch in view
 
             self._made[id(launch)] = launch, judge_of(self.kernel, launch, self.session)
         return self._made[id(launch)][1]

@@ -37,8 +37,8 @@ from tilecheck.ir.host import EXTENT, NUMEL, host_numel, is_contiguous, owners
 from tilecheck.ir.kernel import Contract
 from tilecheck.ir.launch import HostTensor
 from tilecheck.ir.parts import Part
-from tilecheck.proof.launch_judge import Broken, Judge, is_of_host
 from tilecheck.proof.launches.inputs.unread import rests_on_unread
+from tilecheck.proof.launches.judge import Broken, Judge, is_of_host
 
 Values = Mapping[str, tuple[int, ...]]  # by parameter, in row-major order
 Harmed = Callable[[Broken, Values], "bool | None"]  # whether harm was seen; None if it could not be run

@@ -33,7 +33,7 @@ from tilecheck.ir.kernel import Effect
 from tilecheck.ir.launch import HostTensor
 from tilecheck.proof.algebra.linear import meaning
 from tilecheck.proof.algebra.normal_form import Forms
-from tilecheck.proof.launch_judge import Judge
+from tilecheck.proof.launches.judge import Judge
 
 _SIZES = frozenset({EXTENT, NUMEL})
 _OF_TENSOR = frozenset({EXTENT, NUMEL, STRIDE, RANK, SPAN})

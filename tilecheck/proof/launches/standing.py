@@ -36,8 +36,8 @@ from tilecheck.ir.kernel import Arithmetic, Effect, grid_symbol
 from tilecheck.ir.launch import HostTensor, HostValue
 from tilecheck.model import Witness
 from tilecheck.proof.goals.predicate import ranges
-from tilecheck.proof.launch_judge import Broken, Judge
 from tilecheck.proof.launches.inputs.unread import rests_on_unread
+from tilecheck.proof.launches.judge import Broken, Judge
 from tilecheck.proof.launches.replays.harm import blocks_of
 from tilecheck.proof.launches.replays.memory import nested
 from tilecheck.proof.launches.replays.replay import LaunchRun, TooLarge, replay_launch

@@ -13,11 +13,11 @@ from tilecheck.ir.kernel import Effect, Kernel
 from tilecheck.ir.launch import HostTensor, Launch
 from tilecheck.ir.overlap import Overlap
 from tilecheck.model import Witness
-from tilecheck.proof.alias import is_decided
-from tilecheck.proof.judges import Judges
-from tilecheck.proof.launch_judge import Broken, Judge
+from tilecheck.proof.launches.aliasing import is_decided
 from tilecheck.proof.launches.inputs.unread import rests_on_unread
+from tilecheck.proof.launches.judge import Broken, Judge
 from tilecheck.proof.launches.replays.memory import Harm, are_apart, inside, is_of_layout, itself_apart, shown
+from tilecheck.proof.launches.visible import Judges
 from tilecheck.proof.solver.fuel import Fuel
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ gets a status:
     holds    it follows from the host's text for every admitted input
     broken   an admitted input breaks it, the launch was replayed there, and an obligation was seen to fail
     unmet    the text admits inputs that break it, and neither a proof nor harm was found
-    caller   only the caller can meet it, and an ordinary call does (`launch_callers`)
+    caller   only the caller can meet it, and an ordinary call does (`callers`)
     unread   it rests on values that are not understood
 
 A derived condition is sufficient, not necessary: where one does not follow, the obligations themselves are
@@ -28,15 +28,15 @@ from tilecheck.ir.overlap import Overlap, overlap
 from tilecheck.model import Witness
 from tilecheck.proof.conditions.abduction import condition_text
 from tilecheck.proof.goals.context import Context
-from tilecheck.proof.judges import Judges
-from tilecheck.proof.launch_callers import callers, is_of_given_layout, is_of_own_outputs, relates_inputs
-from tilecheck.proof.launch_contracts import judge_contracts
-from tilecheck.proof.launch_judge import Broken, Judge
-from tilecheck.proof.launch_kernel import LaunchedKernel
-from tilecheck.proof.launch_standing import Standing
+from tilecheck.proof.launches.callers import callers, is_of_given_layout, is_of_own_outputs, relates_inputs
+from tilecheck.proof.launches.contracts import judge_contracts
 from tilecheck.proof.launches.inputs.unread import is_made_of_unread, rests_on_unread
+from tilecheck.proof.launches.judge import Broken, Judge
 from tilecheck.proof.launches.replays.harm import Harm, reads_memory, terms_of
 from tilecheck.proof.launches.replays.replay import LaunchRun
+from tilecheck.proof.launches.specialised import LaunchedKernel
+from tilecheck.proof.launches.standing import Standing
+from tilecheck.proof.launches.visible import Judges
 from tilecheck.proof.obligation import Between, Disjoint, Obligation
 from tilecheck.proof.rewrite.access_families import unproved
 from tilecheck.proof.rewrite.case_split import cases
@@ -233,7 +233,7 @@ class _Check:
     def _undecided(self) -> None:
         """Harm where no conditions were found under which an obligation holds.
 
-        The launch is blamed where the host answers for all that decides it: see `launch_callers`.
+        The launch is blamed where the host answers for all that decides it: see `callers`.
         """
         judge = self.judge
         own = [o for o in self.undecided if not reads_memory(o) and self._is_own(o)]
