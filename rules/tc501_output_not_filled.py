@@ -90,7 +90,8 @@ from __future__ import annotations
 from tilecheck.model import Severity
 from tilecheck.rule import Rule
 
-# What the author says is shown or reported once the kernel's conditions are known (`proof.coverage`).
+# What the author says is shown or reported once the kernel's conditions are known
+# (`proof.initialisation.coverage`).
 RULE = Rule(
     code="TC501",
     name="output-not-filled",

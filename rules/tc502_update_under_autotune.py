@@ -69,7 +69,7 @@ from tilecheck.model import Severity
 from tilecheck.rule import Rule
 
 # Reported once the kernel's conditions are known, which may keep what is read from what is written
-# (`proof.repeats`).
+# (`proof.initialisation.tuner_runs`).
 RULE = Rule(
     code="TC502",
     name="update-under-autotune",

@@ -114,7 +114,7 @@ from __future__ import annotations
 from tilecheck.model import Severity
 from tilecheck.rule import Rule
 
-# Reported from runs of the launches in view (`proof.unwritten_memory`).
+# Reported from runs of the launches in view (`proof.initialisation.unwritten_memory`).
 RULE = Rule(
     code="TC504",
     name="output-partly-written",

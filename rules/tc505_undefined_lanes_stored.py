@@ -122,7 +122,7 @@ from __future__ import annotations
 from tilecheck.model import Severity
 from tilecheck.rule import Rule
 
-# Reported from runs of the launches in view (`proof.undefined_lanes`).
+# Reported from runs of the launches in view (`proof.initialisation.undefined_lanes`).
 RULE = Rule(
     code="TC505",
     name="undefined-lanes-stored",

@@ -238,8 +238,8 @@ REPLAY = {
     "tilecheck.proof.launches.replays.memory",
     "tilecheck.proof.refute.replay",
     "tilecheck.proof.refute.replay_order",
-    "tilecheck.proof.undefined_lanes",
-    "tilecheck.proof.unwritten_memory",
+    "tilecheck.proof.initialisation.undefined_lanes",
+    "tilecheck.proof.initialisation.unwritten_memory",
 }
 # These evaluate many points at once.
 SEARCH = {
@@ -247,7 +247,7 @@ SEARCH = {
     "tilecheck.proof.launches.inputs.tables",
     "tilecheck.proof.refute.table_contents",
     "tilecheck.proof.refute.witness",
-    "tilecheck.proof.written_elements",
+    "tilecheck.proof.initialisation.written_elements",
 }
 THIRD_PARTY: dict[str, set[str]] = {
     "libcst": {"tilecheck.frontend"},

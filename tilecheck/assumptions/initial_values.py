@@ -30,7 +30,7 @@ def with_initial_values(
     options: Options,
 ) -> Decision:
     """The decision, in which what initial values of flags decide waits for contracts on them."""
-    from tilecheck.proof.initial_values import initial_contracts  # lazy: few kernels have flags
+    from tilecheck.proof.initialisation.initial_values import initial_contracts  # lazy: few kernels have flags
 
     open_ = {_key(s) for s in decision.settled if _is_open(s)}
     if decision.vacuous or not open_:

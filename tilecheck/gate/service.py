@@ -33,9 +33,9 @@ _USED = (
     "z3",
     "tilecheck.proof.launches.aliasing",
     "tilecheck.proof.refute.counterexample",
-    "tilecheck.proof.coverage",
+    "tilecheck.proof.initialisation.coverage",
     "tilecheck.proof.launches.claims",
-    "tilecheck.proof.repeats",
+    "tilecheck.proof.initialisation.tuner_runs",
 )
 
 

@@ -105,7 +105,7 @@ def preload() -> None:
         "frontend.text.byte_spans",
         "frontend.launches.discovery",
         "proof.launches.windows",
-        "proof.completeness",
+        "proof.initialisation.completeness",
     ):
         importlib.import_module(f"tilecheck.{name}")  # the reading of host code, and what its launches need
     for name in (
@@ -294,16 +294,16 @@ def _concluded(
             return shown
     _write_proofs(definition, kernel, decision, options)
     if kernel.fills and not decision.vacuous and _is_accepted(decision):
-        from tilecheck.proof.coverage import unfilled  # lazy: few kernels say it
+        from tilecheck.proof.initialisation.coverage import unfilled  # lazy: few kernels say it
 
         findings = (*findings, *unfilled(kernel, decision.conditions, options.budget))
     if kernel.tuning is not None and not decision.vacuous:
-        from tilecheck.proof.repeats import repeated  # lazy: few kernels are tuned
+        from tilecheck.proof.initialisation.tuner_runs import repeated  # lazy: few kernels are tuned
 
         findings = (*findings, *repeated(kernel, kernel.tuning, decision.conditions, options.budget))
     if launches and not decision.vacuous:
         from tilecheck.frontend.kernels.fills import is_straight  # lazy, as below
-        from tilecheck.proof.completeness import incomplete  # lazy: loads NumPy
+        from tilecheck.proof.initialisation.completeness import incomplete  # lazy: loads NumPy
 
         straight = cache(partial(is_straight, definition))
         findings = (*findings, *incomplete(kernel, launches, file, judges, straight))

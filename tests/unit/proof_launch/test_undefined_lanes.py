@@ -8,7 +8,7 @@ from tilecheck.frontend.kernels.definitions import find_kernels
 from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import parse
-from tilecheck.proof.undefined_lanes import may_leave_undefined
+from tilecheck.proof.initialisation.undefined_lanes import may_leave_undefined
 from tilecheck.text import decode
 
 TRITON = """

@@ -13,10 +13,10 @@ from tilecheck.frontend.lower import lower
 from tilecheck.frontend.modules.project import Project
 from tilecheck.frontend.text.source import load
 from tilecheck.proof.goals.context import Context
+from tilecheck.proof.initialisation.written_elements import is_written_whole
 from tilecheck.proof.launches.replays.trials import Trial
 from tilecheck.proof.refute.concrete import Concrete, launch_symbols
 from tilecheck.proof.solver.fuel import Fuel
-from tilecheck.proof.written_elements import is_written_whole
 
 TRITON = """
 import triton

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from tilecheck.ir.kernel import Kernel
 from tilecheck.ir.launch import Launch
 from tilecheck.model import Diagnostic, Site
+from tilecheck.proof.initialisation.undefined_lanes import may_leave_undefined, undefined_lanes
+from tilecheck.proof.initialisation.unwritten_memory import blank_arrays, partly_written, used
+from tilecheck.proof.initialisation.written_elements import is_written_whole
 from tilecheck.proof.launches.judge import Judge
 from tilecheck.proof.launches.replays.trials import Trials, is_readable
 from tilecheck.proof.launches.visible import Judges
 from tilecheck.proof.solver.fuel import Fuel
-from tilecheck.proof.undefined_lanes import may_leave_undefined, undefined_lanes
-from tilecheck.proof.unwritten_memory import blank_arrays, partly_written, used
-from tilecheck.proof.written_elements import is_written_whole
 
 _LAUNCHES = 12  # of one kernel that are run
 _WAYS = 2  # of one call, which may be seen as several launches
