@@ -63,7 +63,7 @@ _USED = (
     "tilecheck.frontend.host_programs",
     "tilecheck.findings.host_functions",
     "tilecheck.proof.launches.aliasing",
-    "tilecheck.proof.host_judge",
+    "tilecheck.proof.interleavings.judge",
 )
 _MEGABYTES = 4000
 

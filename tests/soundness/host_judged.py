@@ -34,9 +34,9 @@ from tilecheck.ir.host_program import (
     Work,
 )
 from tilecheck.model import Site, Span
-from tilecheck.proof.host_judge import judge
-from tilecheck.proof.host_regions import by_solver
 from tilecheck.proof.interleavings import hazards
+from tilecheck.proof.interleavings.judge import judge
+from tilecheck.proof.interleavings.region_overlaps import by_solver
 from tilecheck.proof.solver.session import Session
 
 Key = tuple[str, int, int, str, bool]

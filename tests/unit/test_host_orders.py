@@ -299,7 +299,7 @@ def test_a_bug_of_ours_is_told_and_stops_nothing_else(monkeypatch: pytest.Monkey
     def fail(*_: object) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("tilecheck.proof.host_judge.judge", fail)
+    monkeypatch.setattr("tilecheck.proof.interleavings.judge.judge", fail)
     report = verified(KERNEL + HOST)
     assert len(report.kernels) == 1
     (host,) = report.hosts

@@ -24,7 +24,7 @@ from tilecheck.ir.host_program import (
     Work,
 )
 from tilecheck.model import Diagnostic, Related, Severity, Site, Witness
-from tilecheck.proof.host_judge import Confirmed
+from tilecheck.proof.interleavings.judge import Confirmed
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tilecheck.frontend.modules.project import ModuleTable
     from tilecheck.ir.host_program import HostProgram
     from tilecheck.ir.launch_footprint import KernelFootprint
-    from tilecheck.proof.host_judge import Judgement, Open
+    from tilecheck.proof.interleavings.judge import Judgement, Open
     from tilecheck.proof.solver.session import Session
 
 Result = tuple[tuple[HostReport, ...], tuple[Diagnostic, ...]]
@@ -137,7 +137,7 @@ def _guarded(guards: Guards, function: HostFunction, report: HostReport) -> Host
 
 
 def _judgement(program: HostProgram, session: Session) -> Judgement:
-    from tilecheck.proof.host_judge import judge  # lazy
+    from tilecheck.proof.interleavings.judge import judge  # lazy
 
     return judge(program, session)
 

@@ -51,7 +51,7 @@ def show_host(path: str, name: str, form: str) -> str:
     from tilecheck.analysis.hosts.picture import svg  # lazy
     from tilecheck.analysis.hosts.queries import findings  # lazy
     from tilecheck.analysis.hosts.text import dot, tree  # lazy
-    from tilecheck.proof.host_regions import by_solver  # lazy
+    from tilecheck.proof.interleavings.region_overlaps import by_solver  # lazy
     from tilecheck.proof.solver.session import Session  # lazy
 
     programs, where = _host_programs(path, name)

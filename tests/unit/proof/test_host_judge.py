@@ -11,8 +11,8 @@ from tilecheck.analysis.hosts.regions import Answer
 from tilecheck.ir.expr import Expr, Kind, Symbol, const, le, lt, mul, sym
 from tilecheck.ir.host_program import Footprint, HostProgram, Memory, Region, Work
 from tilecheck.model import Site, Span
-from tilecheck.proof import host_judge
-from tilecheck.proof.host_judge import NOT_REPLAYED, judge
+from tilecheck.proof.interleavings import judge as host_judge
+from tilecheck.proof.interleavings.judge import NOT_REPLAYED, judge
 from tilecheck.proof.solver.session import Session
 
 SITE = Site("host.py", Span(0, 1))

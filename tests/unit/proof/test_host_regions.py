@@ -11,7 +11,7 @@ from tilecheck.analysis.hosts.regions import Answer
 from tilecheck.ir.expr import Expr, Kind, Symbol, add, const, floordiv, le, lift, lt, mul, sub, sym
 from tilecheck.ir.host_program import HostProgram, Memory, Region
 from tilecheck.model import Site, Span
-from tilecheck.proof.host_regions import by_solver
+from tilecheck.proof.interleavings.region_overlaps import by_solver
 from tilecheck.proof.solver.session import Session
 
 SITE = Site("host.py", Span(0, 1))

@@ -21,8 +21,8 @@ from tilecheck.ir.host_program import (
     Work,
 )
 from tilecheck.model import Site
-from tilecheck.proof.host_regions import by_solver
 from tilecheck.proof.interleavings import hazards
+from tilecheck.proof.interleavings.region_overlaps import by_solver
 from tilecheck.proof.solver.session import Session
 from tilecheck.proof.solver.solver import satisfiable
 
