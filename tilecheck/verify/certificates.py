@@ -15,7 +15,7 @@ from tilecheck.certificate.index import (
 )
 from tilecheck.ir.kernel import Kernel
 from tilecheck.model import Site
-from tilecheck.proof.certify import Certified, certify
+from tilecheck.proof.certificates.lemmas import Certified, certify
 from tilecheck.proof.decide import Decision, Settled
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.solver.session import Session

@@ -8,8 +8,8 @@ from pathlib import Path
 from tilecheck.certificate.index import folder_name
 from tilecheck.errors import UsageError
 from tilecheck.model import Site
+from tilecheck.proof.certificates.queries import refuted_texts
 from tilecheck.proof.decide import Decision
-from tilecheck.proof.smt_text import refuted_texts
 
 
 def write_queries(name: str, decision: Decision, place: Callable[[Site], str], folder: Path, file: str) -> None:

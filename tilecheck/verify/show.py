@@ -185,9 +185,9 @@ def _smt(definition: Definition, kernel: Kernel, obligations: tuple[Obligation, 
     """The queries that decided each obligation, as `verify --dump-smt` writes them; where none did, what the
     solver would be asked first."""
     from tilecheck.options import DEFAULT_BUDGET  # lazy
+    from tilecheck.proof.certificates.queries import query_text, refuted_texts  # lazy
     from tilecheck.proof.decide import decide  # lazy
     from tilecheck.proof.goals.context import Context  # lazy
-    from tilecheck.proof.smt_text import query_text, refuted_texts  # lazy
     from tilecheck.verify.stages import line_of  # lazy
 
     file = definition.table.file

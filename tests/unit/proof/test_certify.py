@@ -17,11 +17,11 @@ from tilecheck.certificate.reader import parsed
 from tilecheck.certificate.terms import Term
 from tilecheck.ir import expr as ex
 from tilecheck.ir.expr import Kind, Symbol, evaluate, sym, symbols
-from tilecheck.proof import certify as certify_module
 from tilecheck.proof.algebra.linear import meaning
 from tilecheck.proof.algebra.normal_form import Forms
-from tilecheck.proof.certificate_text import Lemma, certificate_text
-from tilecheck.proof.certify import Helper, _attempts, _is_given_less, certify, prove_again
+from tilecheck.proof.certificates import lemmas as certify_module
+from tilecheck.proof.certificates.lemmas import Helper, _attempts, _is_given_less, certify, prove_again
+from tilecheck.proof.certificates.terms import Lemma, certificate_text
 from tilecheck.proof.obligation import Holds, Obligation
 from tilecheck.proof.solver.session import Session
 

@@ -16,7 +16,7 @@ from tilecheck.dataclass import dataclass
 from tilecheck.ir.expr import ZERO, Expr, all_of, conjuncts
 from tilecheck.proof.algebra.linear import Linear, meaning, postorder
 from tilecheck.proof.algebra.polynomial import Monomial, combine, key, monomial, without
-from tilecheck.proof.certificate_text import Lemma, certificate_text
+from tilecheck.proof.certificates.terms import Lemma, certificate_text
 from tilecheck.proof.goals.context import Context
 from tilecheck.proof.goals.predicate import negation
 from tilecheck.proof.obligation import Holds, Obligation, Ordered

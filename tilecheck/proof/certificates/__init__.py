@@ -1,0 +1,1 @@
+"""Writes what was proved as text that other programs check."""
