@@ -440,3 +440,20 @@ def _stored(statement: ast.Assign | ast.AnnAssign | ast.AugAssign) -> Iterator[s
     for node in (node for place in places for node in ast.walk(place)):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
+
+
+# Most modules of a folder, by the longest prefix. What a reader cannot take in at once is split by subject.
+MOST = {"tilecheck": 20, "tilecheck.frontend": 14, "tilecheck.proof": 14}
+
+
+def test_no_folder_holds_too_many_modules() -> None:
+    held = Counter(
+        module.rpartition(".")[0]
+        for module, path in MODULES.items()
+        if path.is_relative_to(ROOT / "tilecheck") and path.name != "__init__.py"
+    )
+    assert {folder: count for folder, count in held.items() if count > _most(folder)} == {}
+
+
+def _most(folder: str) -> int:
+    return MOST[max((p for p in MOST if folder == p or folder.startswith(p + ".")), key=len)]
