@@ -7,6 +7,7 @@ listed here is an error. The lists are the design: change them only with it.
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -457,3 +458,10 @@ def test_no_folder_holds_too_many_modules() -> None:
 
 def _most(folder: str) -> int:
     return MOST[max((p for p in MOST if folder == p or folder.startswith(p + ".")), key=len)]
+
+
+def test_the_guide_for_contributors_names_files_that_exist() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = {name for name in re.findall(r"`([a-z_]+/[\w./]*)`", text) if "NNN" not in name}
+    assert len(named) > 20
+    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
