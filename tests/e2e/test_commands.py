@@ -258,18 +258,22 @@ def test_ctrl_c_ends_all_processes(tmp_path: Path, delay: float) -> None:
         os.killpg(run.pid, 0)
 
 
-def test_interrupt_ends_with_130(tmp_path: Path) -> None:
-    code = (
-        "import os, signal, sys\n"
+@pytest.mark.parametrize("where", ["signal.pause()", "exec('signal.pause()')"])
+def test_interrupt_ends_with_130(where: str, tmp_path: Path) -> None:
+    """Also in an `exec` of text, after which Python ends by the signal itself."""
+    (tmp_path / "slow.py").write_text(
+        "import signal, sys\n"
         "from tilecheck.cli import main\n"
         "from tilecheck.cli.engine import Engine\n"
         "class Slow(Engine):\n"
         "    def verify(self, paths, options):\n"
-        "        os.kill(os.getpid(), signal.SIGINT)\n"
-        "        signal.pause()\n"
+        "        signal.signal(signal.SIGALRM, signal.default_int_handler)\n"
+        "        signal.setitimer(signal.ITIMER_REAL, 0.1)\n"
+        f"        {where}\n"
         "sys.exit(main(['verify', 'k.py'], engine=Slow()))\n"
     )
-    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    command = [sys.executable, "-m", "slow"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "tilecheck: interrupted\n")
 
 

@@ -55,6 +55,9 @@ def main(
         return ExitCode.USAGE
     except KeyboardInterrupt:
         streams.log("tilecheck: interrupted")
+        # Where the signal came in an `exec` of text, as those that make classes, Python ends by the signal,
+        # whatever is returned here. The next such `exec` takes that back.
+        exec("")  # noqa: S102 - of nothing
         return ExitCode.INTERRUPTED
     except Exception:  # noqa: BLE001 - the one handler for bugs of ours: they become exit code 4 and an issue
         if not _is_somewhere():

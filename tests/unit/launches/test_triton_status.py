@@ -484,7 +484,7 @@ def squares(o_ptr, n, s, T: tl.constexpr):
 def test_a_factor_that_stands_twice_inside_and_once_outside(verified) -> None:
     (kernel,) = verified("squares", SQUARES).kernels
     assert (kernel.verdict.value, kernel.internal_error) == ("conditional", None)
-    assert "grid[0] <= s // n" in kernel.conditions  # `pid * n + lane * s`, with `pid * n < s`, is in two digits
+    assert "grid[0] <= s // n" in kernel.conditions  # `pid * n + lane * s` has two digits where `pid * n < s`
 
 
 def test_a_truth_of_the_host_is_shown_as_one(verified) -> None:
