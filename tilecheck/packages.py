@@ -21,13 +21,22 @@ def packages_of(files: Iterable[str]) -> dict[str, str]:
     """The folders of packages by their dotted names; not those of which several have one name."""
     folders = dict.fromkeys(PurePath(file).parent for file in files)
     found: dict[str, set[str]] = {}
-    for folder in folders:
-        if is_file(f"{folder}/{_INIT}") and not is_file(f"{folder.parent}/{_INIT}"):
-            found.setdefault(PurePath(os.path.abspath(folder)).name, set()).add(folder.as_posix())  # noqa: PTH100
+    for top in dict.fromkeys(_top(folder) for folder in folders if is_file(f"{folder}/{_INIT}")):
+        found.setdefault(PurePath(os.path.abspath(top)).name, set()).add(top.as_posix())  # noqa: PTH100
+    inside = {above for folder in folders for above in Path(os.path.abspath(folder) + "/_").parents}  # noqa: PTH100
     for config in _configs(folders):
         for name, place in _mapped(config):
-            found.setdefault(name, set()).add((PurePath(config).parent / place).as_posix())
+            folder = PurePath(config).parent / place
+            if Path(os.path.abspath(folder)) in inside:  # noqa: PTH100 - not of a project around an environment
+                found.setdefault(name, set()).add(folder.as_posix())
     return {name: next(iter(places)) for name, places in sorted(found.items()) if len(places) == 1}
+
+
+def _top(folder: PurePath) -> PurePath:
+    """The outermost package around a package."""
+    while is_file(f"{folder.parent}/{_INIT}") and folder != folder.parent:
+        folder = folder.parent
+    return folder
 
 
 def _configs(folders: Iterable[PurePath]) -> Iterator[str]:
