@@ -37,7 +37,7 @@ from tilecheck.frontend.kernels.annotations import read_annotation
 from tilecheck.frontend.kernels.definitions import is_kernel_decorator
 from tilecheck.frontend.launches.autograd_calls import prepared_inputs
 from tilecheck.frontend.launches.decorators import hands_on
-from tilecheck.frontend.launches.fields import given_fields, shared_fields
+from tilecheck.frontend.launches.fields import class_around, given_fields, shared_fields
 from tilecheck.frontend.launches.global_state import kept_names
 from tilecheck.frontend.launches.prefilter import may_launch
 from tilecheck.frontend.launches.records import record
@@ -416,9 +416,10 @@ def _frame(x: HostExecutor, table: ModuleTable, host: _Host) -> Frame:
     frame = Frame({}, outer, table, host.name, [], 0)
     if host.node is not None:
         _add_parameters(frame, table, host.node)
-        x.fields = shared_fields(table, host.node, calls=True)
-        x.viewed_fields = shared_fields(table, host.node, calls=False)
-        x.given_fields = given_fields(table, host.node)
+        if (around := class_around(table, host.node)) is not None:
+            x.fields = shared_fields(around, host.node, calls=True)
+            x.viewed_fields = shared_fields(around, host.node, calls=False)
+            x.given_fields = given_fields(table, around, host.node)
     x.inputs = frozenset(frame.names) | (frozenset(outer.names) if outer is not None else frozenset())
     x.of_numbers = frozenset(filter(None, map(_of_numbers, host.node.params.params if host.node else ())))
     sizes = (p for p in (host.node.params.params if host.node else ()) if _is_shape(table, p))

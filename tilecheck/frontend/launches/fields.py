@@ -18,14 +18,17 @@ from tilecheck.frontend.modules.project import ModuleTable
 from tilecheck.frontend.text.syntax import walk, walk_kind
 
 
-def shared_fields(table: ModuleTable, method: cst.FunctionDef, *, calls: bool) -> dict[str, frozenset[str]]:
-    """For each field of the object that a method belongs to, the others that may hold the same tensor; with
-    `calls` because a function may give back what it is given, else because the text assigns it."""
-    params = (*method.params.posonly_params, *method.params.params)
-    if not params:
-        return {}
-    owner = params[0].name.value
-    around = next((c for c in _classes(table) if any(n is method for n in walk(c.body))), None)
+def class_around(table: ModuleTable, function: cst.FunctionDef) -> cst.ClassDef | None:
+    """The class that a method belongs to; None for a function of no class, or without an object."""
+    if not _owner(function):
+        return None
+    return next((c for c in _classes(table) if any(n is function for n in walk(c.body))), None)
+
+
+def shared_fields(around: cst.ClassDef, method: cst.FunctionDef, *, calls: bool) -> dict[str, frozenset[str]]:
+    """For each field of a method's object, the others that may hold the same tensor; with `calls` because a
+    function may give back what it is given, else because the text assigns it."""
+    owner = _owner(method)
     made_of: dict[str, set[str]] = {}
     for function in _methods(around):
         for names, value in _stores(function):
@@ -39,31 +42,28 @@ def shared_fields(table: ModuleTable, method: cst.FunctionDef, *, calls: bool) -
     return {name: frozenset(others) for name, others in found.items()}
 
 
-def given_fields(table: ModuleTable, method: cst.FunctionDef) -> frozenset[str]:
+def given_fields(table: ModuleTable, around: cst.ClassDef, method: cst.FunctionDef) -> frozenset[str]:
     """The fields of a method's object that hold what whoever made the object handed in.
 
     The class stores each of them once: in `__init__`, from a parameter (`self.stride = stride`) of which it
     asks nothing. One that it tests is left out: it may turn away what breaks a launch.
     """
-    around = next((c for c in _classes(table) if any(n is method for n in walk(c.body))), None)
     makers = [f for f in _methods(around) if f.name.value == "__init__"]
-    if around is None or len(makers) != 1 or makers[0] is method or not method.params.params:
+    if len(makers) != 1 or makers[0] is method:
         return frozenset()
-    maker, owner = makers[0], method.params.params[0].name.value
+    (maker,) = makers
     pairs = [pair for node in walk_kind(maker.body, cst.Assign) for pair in _pairs(node)]
     asked = {name for node in walk(maker.body) for name in _asked(table, node)}
     params = {p.name.value for p in (*maker.params.params, *maker.params.kwonly_params)}
     handed_in = params - asked - {n.value for t in _targets(maker.body) for n in _variables_in(t)}
-    stores = Counter(_stored(table.parsed.module))
-    stores -= Counter(
-        field
-        for other in _unrelated(table, around)
-        for f in _methods(other)
-        for field in _stored(f.body, _owner(f))
-    )
-    methods = {f.name.value for f in _methods(around)}
     given = {_field(t, _owner(maker)) for t, v in pairs if isinstance(v, cst.Name) and v.value in handed_in}
-    return frozenset(f"{owner}.{f}" for f in given - methods - asked if stores[f] == 1)
+    given -= {*asked, *(f.name.value for f in _methods(around))}
+    if not given:
+        return frozenset()
+    stores = Counter(_stored(table.parsed.module))
+    for other in _unrelated(table, around):
+        stores -= Counter(field for f in _methods(other) for field in _stored(f.body, _owner(f)))
+    return frozenset(f"{_owner(method)}.{f}" for f in given if stores[f] == 1)
 
 
 def _pairs(node: cst.Assign) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
@@ -118,9 +118,8 @@ def _classes(table: ModuleTable) -> Iterator[cst.ClassDef]:
     return table.nodes(cst.ClassDef)
 
 
-def _methods(around: cst.ClassDef | None) -> Iterator[cst.FunctionDef]:
-    if around is not None:
-        yield from (s for s in around.body.body if isinstance(s, cst.FunctionDef))
+def _methods(around: cst.ClassDef) -> Iterator[cst.FunctionDef]:
+    return (s for s in around.body.body if isinstance(s, cst.FunctionDef))
 
 
 def _stores(function: cst.FunctionDef) -> Iterator[tuple[list[str], cst.BaseExpression]]:
