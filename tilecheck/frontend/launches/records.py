@@ -226,9 +226,8 @@ def _launch(x: HostExecutor, call: LaunchCall, function: str, guard: Expr, value
     perhaps = [v.number for _, v in bound if isinstance(v, HostTensor) and v.number is not None]
     said = (*launch_expressions(found), *(perhaps if call.names is not None else ()), *found.facts)
     # A number that an object holds (`ctx.BT`) is neither the caller's nor this text's: other code put it there.
-    held = {
-        s.name for s in E.symbols(*said) if s.origin in (ARGUMENT, OPAQUE) and "." in s.name
-    } - x.given_fields
+    numbers = {s.name for s in E.symbols(*said) if s.origin in (ARGUMENT, OPAQUE)}
+    held = {name for name in numbers - x.given_fields if "." in name}
     tensors = [v for _, v in found.arguments if isinstance(v, HostTensor)]
     shapes = (shape for v in tensors for shape in v.by_rank if shape is not None)
     counts = (v.count for v in tensors if v.count is not None)
@@ -246,7 +245,7 @@ def _launch(x: HostExecutor, call: LaunchCall, function: str, guard: Expr, value
     free = x.any_shape if len(spoken) == 1 else set()  # with other tensors its shape may go together
     computed |= {name for name in sized - free if not _is_said(x, name, (*sizes, *counts))}
     stacked = {name for name in x.stacked if any(_is_later_item(n, name) for n in spoken)}
-    doubted = x.doubted | x.raising | stacked | _cut_otherwise(x, said) | _made_of_numbers(x, said) | computed
+    doubted = x.doubted | x.raising | stacked | _cut_otherwise(x, said) | _made_of(x, numbers) | computed
     found = replace(found, doubted=tuple(sorted(doubted)))
     made = [t.shape_of for t in tensors if t.fresh and t.shape is None and t.shape_of]
     names = dict.fromkeys((*owners(*sizes), *made))
@@ -294,10 +293,9 @@ def _cut_otherwise(x: HostExecutor, said: Iterable[Expr]) -> set[str]:
     return {part for of, ways in used.items() if len(ways) > 1 or of in single for way in ways for part in way}
 
 
-def _made_of_numbers(x: HostExecutor, said: Iterable[Expr]) -> set[str]:
+def _made_of(x: HostExecutor, numbers: set[str]) -> set[str]:
     """What the text makes of numbers that are spoken of themselves, `int(q)` where `q > 0`: how it follows from
     them is not followed."""
-    numbers = {s.name for s in E.symbols(*said) if s.origin in (ARGUMENT, OPAQUE)}
     return {name for name, sources in x.made_of.items() if numbers.intersection(sources)}
 
 
