@@ -15,7 +15,7 @@ asked with the launch's values. If they are proved, the condition is not needed 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -276,23 +276,26 @@ class _Check:
     ) -> Iterator[Obligation]:
         """The obligations that do not follow at this launch from its text and `given`."""
         launched = of or self._launched
-        context, session = launched.context(*given), self.judge.session
-
-        def is_proved(obligation: Obligation) -> bool:
-            parts = cases(launched.obligation(obligation))
-            return all(prove(part, context, session, budget=session.budget // _SHARE).proved for part in parts)
-
-        return unproved(asked, self.judge.kernel, is_proved)
+        return self._unproved(asked, launched.context(*given), launched.obligation)
 
     def _without(self, *conditions: Expr) -> tuple[Obligation, ...]:
         """The obligations that some conditions of the kernel do not prove, whatever the launch."""
-        context, session = Context(self.judge.kernel).under(*conditions), self.judge.session
+        context = Context(self.judge.kernel).under(*conditions)
+        return tuple(self._unproved(self.obligations, context, lambda obligation: obligation))
+
+    def _unproved(
+        self, asked: Sequence[Obligation], context: Context, written: Callable[[Obligation], Obligation]
+    ) -> Iterator[Obligation]:
+        """The obligations that are not proved in a context, `written` in its terms."""
+        session = self.judge.session
 
         def is_proved(obligation: Obligation) -> bool:
             budget = session.budget // _SHARE
-            return all(prove(part, context, session, budget=budget).proved for part in cases(obligation))
+            return all(
+                prove(part, context, session, budget=budget).proved for part in cases(written(obligation))
+            )
 
-        return tuple(unproved(self.obligations, self.judge.kernel, is_proved))
+        return unproved(asked, self.judge.kernel, is_proved)
 
     # ---- values in memory -----------------------------------------------------------------------------------
 
