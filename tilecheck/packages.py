@@ -23,8 +23,9 @@ def packages_of(files: Iterable[str]) -> dict[str, str]:
     found: dict[str, set[str]] = {}
     for top in dict.fromkeys(_top(folder) for folder in folders if is_file(f"{folder}/{_INIT}")):
         found.setdefault(PurePath(os.path.abspath(top)).name, set()).add(top.as_posix())  # noqa: PTH100
-    inside = {above for folder in folders for above in Path(os.path.abspath(folder) + "/_").parents}  # noqa: PTH100
-    for config in _configs(folders):
+    whole = [Path(os.path.abspath(folder)) for folder in folders]  # noqa: PTH100 - links count by their own names
+    inside = {above for folder in whole for above in (folder, *folder.parents)}
+    for config in _configs(whole):
         for name, place in _mapped(config):
             folder = PurePath(config).parent / place
             if Path(os.path.abspath(folder)) in inside:  # noqa: PTH100 - not of a project around an environment
@@ -39,17 +40,17 @@ def _top(folder: PurePath) -> PurePath:
     return folder
 
 
-def _configs(folders: Iterable[PurePath]) -> Iterator[str]:
+def _configs(folders: Iterable[Path]) -> Iterator[str]:
     """The nearest `pyproject.toml` above each folder, each once."""
-    seen: set[str] = set()
+    seen: set[Path] = set()
     for folder in folders:
-        above = Path(os.path.abspath(folder))  # noqa: PTH100 - links count by their own names
-        while above.as_posix() not in seen:
-            seen.add(above.as_posix())
+        for above in (folder, *folder.parents):
+            if above in seen:
+                break
+            seen.add(above)
             if is_file(above / FILE):
                 yield os.path.relpath(above / FILE)
                 break
-            above = above.parent
 
 
 def _mapped(config: str) -> Iterator[tuple[str, str]]:
