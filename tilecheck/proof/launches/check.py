@@ -290,10 +290,8 @@ class _Check:
         session = self.judge.session
 
         def is_proved(obligation: Obligation) -> bool:
-            budget = session.budget // _SHARE
-            return all(
-                prove(part, context, session, budget=budget).proved for part in cases(written(obligation))
-            )
+            parts, budget = cases(written(obligation)), session.budget // _SHARE
+            return all(prove(part, context, session, budget=budget).proved for part in parts)
 
         return unproved(asked, self.judge.kernel, is_proved)
 
