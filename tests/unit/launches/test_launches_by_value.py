@@ -1,6 +1,6 @@
-"""A launch is found by what is launched, however a file comes by the kernel; what is not followed is unread.
+"""tilecheck finds launches of kernels that reach a file by any name, or lists the place as unread.
 
-Each launch here has one block too many, so a kernel without any launch that is broken or unread passed it by.
+Each launch here has one block too many. A kernel without a broken or unread launch was missed.
 """
 
 from __future__ import annotations
